@@ -1,7 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "cmd/command.h"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kArguments = "HYDRA_LAUNCHER_EXTRA_ARGS";
 
-// What the launcher would pass to its remote shell.
+// Returns the arguments that the launcher would pass to its remote shell.
 std::string arguments_with(const char* launcher, const char* slurm_job, const char* own) {
   for (const auto& [name, value] :
        {std::pair("HYDRA_LAUNCHER", launcher), {"SLURM_JOB_ID", slurm_job}, {kArguments, own}}) {

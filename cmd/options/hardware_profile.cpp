@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"

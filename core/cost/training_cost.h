@@ -1,5 +1,5 @@
 #pragma once
-// What it takes to train on many tokens: steps, time and money, from the predicted time of a step.
+// Predicts the steps, the time and the money that training on many tokens takes, from the predicted time of a step.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@ namespace mtfc {
 
 struct CostReport;
 
-/// What the user plans to do.
+/// The training that the user plans.
 struct TrainingPlan {
   std::optional<double> tokens;          // to train on, in all
   std::optional<double> price_per_hour;  // of one device, in any currency

@@ -1,5 +1,5 @@
 #pragma once
-// What a layout leaves unused of the devices that it is given: devices without work, and memory that holds copies.
+// Finds devices that a layout leaves without work, and memory in which it keeps copies.
 
 #include <cstdint>
 #include <optional>
@@ -30,10 +30,12 @@ struct CopiedState {
 };
 
 struct Waste {
-  std::vector<int> unused_axes;  // over which nothing is split: devices along them do the same work
-  std::vector<UnevenSplit>
-      uneven;  // those with the most empty shards first, then those with the largest excess
-  std::optional<CopiedState> state;  // of the axis along which most is copied
+  /// Nothing is split over these axes, so that the devices along them do the same work.
+  std::vector<int> unused_axes;
+  /// Those with the most empty shards come first, and of these the one with the largest excess.
+  std::vector<UnevenSplit> uneven;
+  /// The state along the axis that has most copies.
+  std::optional<CopiedState> state;
 };
 
 /// Looks at the tensors of the entry point and at the variables. Shards count as uneven from an excess of 5 % on;

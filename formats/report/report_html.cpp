@@ -72,10 +72,11 @@ std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<s
       "<div class=bars><span class=head>layout</span><span class=head>{}</span><span class=head>sent per "
       "device</span><span class=head>memory per device</span>",
       timed ? "step" : "einsum per device");
+  const bool one_fits = has_best(layouts);
   for (size_t rank = 0; rank < order.size(); ++rank) {
     const ComparedLayout& layout = layouts[order[rank]];
-    html += fmt::format("<span class=\"what{}\">{} {}</span>", rank == 0 && has_best(layouts) ? " best" : "",
-                        rank + 1, place_of(layout.layout));
+    html += fmt::format("<span class=\"what{}\">{} {}</span>", rank == 0 && one_fits ? " best" : "", rank + 1,
+                        place_of(layout.layout));
     if (!layout.report) {
       html += "<span class=dim style=\"grid-column:span 3\">not possible: " + html_escaped(layout.reason) +
               "</span>";

@@ -62,7 +62,7 @@ void add_node_rows(std::vector<Row>& rows, const Reports& reports) {
   add("  by all nodes", [](const NodeTotals& nodes) { return bytes_text(nodes.all()); });
 }
 
-// What a device may use, and whether that is enough: in words for one report, in percent for several.
+// Adds a row that says whether the memory of a device is enough: in words for one report, in percent for several.
 void add_fit_row(std::vector<Row>& rows, const Reports& reports) {
   const int64_t device = reports.front()->device_memory;
   if (device == 0) return;
@@ -89,7 +89,7 @@ void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t Grou
                     }});
 }
 
-// What it takes to train, where it is known of some report.
+// Returns the rows about training on many tokens; there are none if no report is of a training step.
 std::vector<Row> training_rows(const Reports& reports) {
   const auto any = [&](auto property) {
     return std::any_of(reports.begin(), reports.end(),

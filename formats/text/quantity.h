@@ -10,7 +10,7 @@ namespace mtfc {
 
 /// Bytes in powers of 1024, three significant digits: `512 B`, `1.44 MiB`.
 std::string bytes_text(int64_t bytes);
-/// Whether `needed` bytes fit into `available`: `fits, 57.0 of 74.5 GiB` or `12.3 GiB more than 74.5 GiB`.
+/// Says whether `needed` bytes fit into `available`: `fits, 57.0 of 74.5 GiB`, or `12.3 GiB more than 74.5 GiB`.
 std::string fit_text(int64_t needed, int64_t available);
 /// In powers of 1000 with `unit` appended: `327 MFLOP`, `1.28 G`.
 std::string count_text(int64_t count, const std::string& unit);
