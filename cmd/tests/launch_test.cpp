@@ -127,8 +127,9 @@ bool is_watched() {
   for (pid_t ancestor = getppid(); ancestor > 1;) {
     const std::filesystem::path process = fmt::format("/proc/{}", ancestor);
     std::error_code error;
-    for (const auto& file : std::filesystem::directory_iterator(process / "fdinfo", error))
-      if (has(contents(file.path()), line)) return true;
+    for (std::filesystem::directory_iterator file(process / "fdinfo", error), end; !error && file != end;
+         file.increment(error))
+      if (has(contents(file->path()), line)) return true;
     const std::string status = contents(process / "status");
     const size_t parent = status.find("\nPPid:\t");
     ancestor = parent == std::string::npos ? 0 : std::stoi(status.substr(parent + 7));

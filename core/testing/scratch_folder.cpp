@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace mtfc {
 namespace {
@@ -36,8 +36,10 @@ std::string ScratchFolder::write(const std::string& name, const std::string& byt
 }
 
 std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();  // unlike a stream iterator, stops quietly if reading fails
+  return text.str();
 }
 
 }  // namespace mtfc
