@@ -122,21 +122,23 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_option("-o", options->file, "output file, which rank 0 writes, on its host; - is standard output")
-      .type_name("FILE")
-      .show_default();
+  line.set_group(OptionGroup::kMeasurement);
   line.add_option(
           "--mesh", options->mesh,
           "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
           "all ranks)")
       .type_name("AXIS:SIZE,...");
+  line.add_flag("--quick", options->quick, "measure for only a few seconds, less accurately");
   add_hosts_option(line, options->hosts);
-  line.add_option("--name", options->name, "name of the profile").show_default();
   line.add_option("--threads", options->threads,
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       .check(whole_number(1, 1024))
       .type_name("T");
-  line.add_flag("--quick", options->quick, "measure for only a few seconds, less accurately");
+  line.set_group(OptionGroup::kOutput);
+  line.add_option("-o", options->file, "output file, which rank 0 writes, on its host; - is standard output")
+      .type_name("FILE")
+      .show_default();
+  line.add_option("--name", options->name, "name of the profile").show_default();
   line.add_flag("--quiet,-q", options->quiet, "print neither the quality of the fits nor progress");
   return [options] { return run(*options); };
 }
@@ -146,6 +148,11 @@ std::function<int()> setup(CommandLine& line) {
 const Command kCalibrateCommand = {
     .name = "calibrate",
     .summary = "measure this machine or cluster and write a hardware profile",
+    .description =
+        "Measures how fast this machine computes, moves memory and communicates, and writes a hardware "
+        "profile, from which cost-report and search predict times. With --hosts or under a launcher, it "
+        "measures the links of a cluster too. It says how far predictions are from measurements on sizes "
+        "that were held out.",
     .examples =
         "  mtfc calibrate -o box.json && mtfc cost-report model.json --hardware box.json\n"
         "  mtfc calibrate --mesh rows:2,cols:2 -o box4.json\n"

@@ -71,6 +71,7 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  line.set_group(OptionGroup::kOutput);
   line.add_option("--format", options->format,
                   "text (mistakes on standard error) or json (all that is found, on standard output)")
       .check(one_of({"text", "json"}))
@@ -86,6 +87,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kCheckCommand = {
     .name = "check",
     .summary = "print the errors and warnings of a model and a layout",
+    .description =
+        "Reads a model and a layout and prints all their mistakes, each with its place in the file and what "
+        "to do about it. Then it warns of what the layout leaves unused, such as devices that compute "
+        "nothing, and of tensors that are gathered whole.",
     .examples =
         "  mtfc check model.json\n"
         "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"

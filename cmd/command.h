@@ -9,8 +9,9 @@ class CommandLine;
 
 struct Command {
   const char* name;
-  const char* summary;   // one line, for the list of commands
-  const char* examples;  // shown below the options
+  const char* summary;      // one line, for the list of commands
+  const char* description;  // sentences, for the man page
+  const char* examples;     // shown below the options
   /// Adds the options to `line` and returns the function to call once they are parsed; that returns the exit
   /// code, or throws UserError, RunError or InternalError.
   std::function<int()> (*setup)(CommandLine& line);

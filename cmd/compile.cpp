@@ -86,6 +86,7 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  line.set_group(OptionGroup::kOutput);
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   line.add_option("--emit", options->emit,
                   "text (one step per line; default on standard output and for FILE.txt), json (default for "
@@ -110,6 +111,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kCompileCommand = {
     .name = "compile",
     .summary = "build the SPMD program and print or save it",
+    .description =
+        "Compiles a model and a layout into the program that every rank executes, kernels and collectives, "
+        "and prints it: one step per line, as JSON, or as a graph. `run` and `cost-report` take a saved "
+        "program in place of the model.",
     .examples =
         "  mtfc compile model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc compile model.json --layout layout.json -o program.json\n"

@@ -251,6 +251,7 @@ std::string read_price(std::string& text) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model, true);
+  line.set_group(OptionGroup::kModel);
   line.add_option(
           "--mesh", options->meshes,
           "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes")
@@ -258,12 +259,14 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("--layout", options->layouts,
                   "rules, as in batch:rows, or a layout file (repeat to compare)")
       .type_name("DIM:AXIS,...|FILE");
-  add_propagate_option(line, options->model);
-  add_memory_limit(line, options->memory_limit);
-  add_reshard_limit(line, options->reshard_limit);
   line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))
       .type_name("N");
+  add_propagate_option(line, options->model);
+  add_memory_limit(line, options->memory_limit);
+  add_reshard_limit(line, options->reshard_limit);
+  add_hardware_option(line, options->hardware);
+  line.set_group(OptionGroup::kReport);
   line.add_option("--top", options->top,
                   "for one layout, the number of steps and of tensors alive at the memory peak to list "
                   "(default: 10); for csv, print a line for each of the N costliest steps of each layout")
@@ -285,7 +288,6 @@ std::function<int()> setup(CommandLine& line) {
           "it, else evaluate)")
       .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
       .type_name("NAME");
-  add_hardware_option(line, options->hardware);
   line.add_option(
           "--ranks-per-node", options->ranks_per_node,
           "also predict the bytes between nodes of N consecutive ranks each (default: as the hardware says)")
@@ -300,6 +302,7 @@ std::function<int()> setup(CommandLine& line) {
           "the price of a device for an hour, as in 2.1/h: with --tokens, also predict the price of training")
       .transform(read_price)
       .type_name("X/h");
+  line.set_group(OptionGroup::kOutput);
   line.add_option(
           "--format", options->format,
           "table (default on standard output and for FILE.txt), json (default for any other file), csv "
@@ -318,6 +321,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kCostReportCommand = {
     .name = "cost-report",
     .summary = "predict arithmetic, communication, memory and time per device",
+    .description =
+        "Predicts the time of a step, the arithmetic, the bytes of each collective and mesh axis, and the "
+        "memory of a device. It needs no cluster. With several --mesh or --layout, layouts are compared "
+        "side by side, the best one first: that with the shortest step among those that fit into memory.",
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"

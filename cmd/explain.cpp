@@ -109,12 +109,14 @@ std::function<int()> setup(CommandLine& line) {
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
+  line.set_group(OptionGroup::kReport);
   line.add_option(
           "--entry", options->entry,
           "entry point to explain: init, train, evaluate, decode or encode (default: train if the model has "
           "it, else evaluate)")
       .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
       .type_name("NAME");
+  line.set_group(OptionGroup::kOutput);
   line.add_option("--format", options->format,
                   "text (default on standard output and for FILE.txt) or json (default for any other file)")
       .check(one_of({"text", "json"}));
@@ -127,6 +129,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kExplainCommand = {
     .name = "explain",
     .summary = "say why a tensor is split as it is, what causes a collective and what would remove it",
+    .description =
+        "Says why a tensor is split as it is, and where that comes from; or, for the number of a step, "
+        "which operations a collective connects, and which change of the layout removes it. Every change "
+        "that it proposes has been compiled, so that its figures are exact.",
     .examples =
         "  mtfc explain model.json --layout layout.json\n"
         "  mtfc explain model.json 17 --layout layout.json\n"

@@ -386,6 +386,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kGenerateCommand = {
     .name = "generate",
     .summary = "continue a prompt or translate: draw tokens, or search for the likeliest ones",
+    .description =
+        "Continues prompts with a trained language model, or translates. The model says under its key "
+        "`decode` how a token is made; all bundled Transformers do. The same seed gives the same tokens "
+        "with every layout.",
     .examples =
         "  mtfc generate char_lm.json --checkpoint ck --prompt \"The \" --length 100 --temperature 0.8 "
         "--top-k 40\n"

@@ -48,7 +48,8 @@ int run(int argc, char** argv) {
     CommandLine line = parser.add_command(command->name, command->summary);
     line.add_flag("--no-color", no_color, "print no colours on a terminal");
     line.add_version_flag(version);
-    line.set_footer(std::string("Examples:\n") + command->examples);
+    line.set_description(command->description);
+    line.set_examples(command->examples);
     actions[command->name] = [command, action = command->setup(line)] {
       if (command->runs_nothing) prepare_heap_for_graphs();
       return action();

@@ -31,7 +31,11 @@ int run(const std::string& name) {
 
 std::function<int()> setup(CommandLine& line) {
   auto name = std::make_shared<std::string>();
-  line.add_option("NAME", *name, "the operation to show in full; without it, all are listed");
+  line.add_option("NAME", *name, "the operation to show in full; without it, all are listed").propose([] {
+    std::vector<std::string> names = operation_names();
+    for (const StatementKind& statement : statement_kinds()) names.push_back(statement.name);
+    return names;
+  });
   return [name] { return run(*name); };
 }
 
@@ -40,6 +44,9 @@ std::function<int()> setup(CommandLine& line) {
 const Command kOpsCommand = {
     .name = "ops",
     .summary = "list the operations that models may use",
+    .description =
+        "Lists the operations that a model may use. With the name of one, it describes its operands and "
+        "attributes, what happens if a dimension is split, and an example that can be pasted into a model.",
     .examples =
         "  mtfc ops\n"
         "  mtfc ops gather",

@@ -31,6 +31,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("WHAT", options->what, "model, layout or hardware")
       .check(one_of({"model", "layout", "hardware"}))
       .show_default();
+  line.set_group(OptionGroup::kOutput);
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };
 }
@@ -40,6 +41,9 @@ std::function<int()> setup(CommandLine& line) {
 const Command kSchemaCommand = {
     .name = "schema",
     .summary = "print the JSON Schema of models, layouts or hardware profiles, for editors",
+    .description =
+        "Prints a JSON Schema (2020-12), by which editors complete keys, operations and attributes of a "
+        "file, and mark mistakes while you type.",
     .examples =
         "  mtfc schema model -o model.schema.json\n"
         "  mtfc schema layout -o layout.schema.json",

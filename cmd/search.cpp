@@ -370,6 +370,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_propagate_option(line, options->model);
+  line.set_group(OptionGroup::kModel);
   line.add_option("--mesh", options->layout.mesh,
                   "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
       .type_name("AXIS:SIZE,...");
@@ -384,6 +385,7 @@ std::function<int()> setup(CommandLine& line) {
       "the bytes per device, as in 10GiB (default: the hardware's memory): a training step that needs more "
       "computes activations again, and layouts that do not fit even so are left out");
   add_hardware_option(line, options->hardware);
+  line.set_group(OptionGroup::kSearch);
   line.add_flag(
       "--annotations", options->annotations,
       "search over annotations, in which every tensor may be split in its own way, for the layout of least "
@@ -407,15 +409,19 @@ std::function<int()> setup(CommandLine& line) {
                   "else evaluate)")
       .check(one_of({"train", "evaluate", "decode"}))
       .type_name("NAME");
-  line.add_option("--top", options->top, "number of layouts to show")
-      .check(whole_number(1, 1000))
-      .type_name("N")
-      .show_default();
   line.add_option("--time-limit", options->time_limit,
                   "stop after so many seconds with the best layouts so far, and state how much faster any "
                   "other could be")
       .check(whole_number(0, 1000000000))
       .type_name("S");
+  line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
+      .check(whole_number(1, 1024))
+      .type_name("T");
+  line.set_group(OptionGroup::kOutput);
+  line.add_option("--top", options->top, "number of layouts to show")
+      .check(whole_number(1, 1000))
+      .type_name("N")
+      .show_default();
   line.add_option("--format", options->format, "table, json or csv (one line per layout)")
       .check(one_of({"table", "json", "csv"}))
       .show_default();
@@ -424,9 +430,6 @@ std::function<int()> setup(CommandLine& line) {
                   "accepts; - is standard "
                   "output")
       .type_name("FILE.json");
-  line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
-      .check(whole_number(1, 1024))
-      .type_name("T");
   return [options, line] {
     options->has_most_axes = line.option("--max-axes-per-dim").is_given();
     options->has_top = line.option("--top").is_given();
@@ -439,6 +442,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kSearchCommand = {
     .name = "search",
     .summary = "find the layout with the shortest predicted step",
+    .description =
+        "Goes through all legal sets of rules, on one mesh or on all meshes of a number of devices, and "
+        "finds the layout with the shortest predicted step that fits into the memory of a device. It is "
+        "exact: the last line says what is proved. Ctrl-C ends it with the best layouts so far.",
     .examples =
         "  mtfc search model.json --mesh rows:4,cols:4 --hardware tpu-v2 -o best.json\n"
         "  mtfc search model.json --devices 8\n"

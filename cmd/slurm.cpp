@@ -41,19 +41,16 @@ struct Options {
 // Slurm's options end at a blank.
 ValueCheck name_of_slurm() {
   return {[](const std::string& text) -> std::string {
-            const bool is_name = !text.empty() && job_name(text) == text;
-            return is_name ? "" : fmt::format("expected letters, digits and ._+-, found '{}'", text);
-          },
-          ""};
+    const bool is_name = !text.empty() && job_name(text) == text;
+    return is_name ? "" : fmt::format("expected letters, digits and ._+-, found '{}'", text);
+  }};
 }
 
 ValueCheck time_of_slurm() {
   return {[](const std::string& text) -> std::string {
-            if (seconds_of(text)) return "";
-            return fmt::format("expected a time such as 90 (minutes), 12:00:00 or 2-12:00:00, found '{}'",
-                               text);
-          },
-          ""};
+    if (seconds_of(text)) return "";
+    return fmt::format("expected a time such as 90 (minutes), 12:00:00 or 2-12:00:00, found '{}'", text);
+  }};
 }
 
 // A job has no standard input, and runs again and again from a checkpoint.
@@ -151,6 +148,7 @@ int write_job(Options& options, const std::vector<std::string>& given) {
 
 void add_job_options(CommandLine& line, Options& options) {
   BatchJob& job = options.job;
+  line.set_group(OptionGroup::kJob);
   line.add_option("--nodes", job.nodes,
                   "the number of nodes, which divide the devices of the mesh among themselves")
       .check(whole_number(1, kMostNodes))
@@ -181,6 +179,7 @@ void add_job_options(CommandLine& line, Options& options) {
   line.add_option("--job-name", job.name, "the name of the job (default: that of the model)")
       .check(name_of_slurm())
       .type_name("NAME");
+  line.set_group(OptionGroup::kOutput);
   line.add_option("-o", options.file, "the file to write; - is standard output")
       .type_name("FILE")
       .show_default();
@@ -203,6 +202,10 @@ std::function<int()> setup(CommandLine& line) {
 const Command kSlurmCommand = {
     .name = "slurm",
     .summary = "write a batch file for Slurm: a training job that goes on from its last checkpoint",
+    .description =
+        "Takes the options of `run`, checks them, and writes a batch file. The job saves a checkpoint "
+        "before its time limit and when it is preempted, is requeued, and goes on from there, with the "
+        "results of a job that nobody has stopped.",
     .examples =
         "  mtfc slurm model.json --nodes 4 --mesh all:16 --layout batch:all --steps 10000 --checkpoint ck "
         "--every 500 "

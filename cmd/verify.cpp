@@ -217,6 +217,7 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  line.set_group(OptionGroup::kVerification);
   line.add_option("--input", options->inputs,
                   "data for an input, as for run (default: the source that the model names)")
       .type_name("NAME=SPEC");
@@ -248,6 +249,11 @@ const Command kVerifyCommand = {
     .summary =
         "run a model under a layout and on one device, and compare every tensor; compare decode with the "
         "model",
+    .description =
+        "Runs a model under a layout, with all devices in one process, repeats each operation on one "
+        "device, and compares every tensor. The first difference that rounding does not explain ends with "
+        "exit code 1. If the model can generate, the logits of `decode` are compared with those of the "
+        "model.",
     .examples =
         "  mtfc verify model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc verify model.json --layout layout.json --steps 3 --input x=data.npy",

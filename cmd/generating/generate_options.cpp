@@ -25,6 +25,7 @@ void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& 
 }
 
 void add_prompt_options(CommandLine& line, GenerateOptions& options) {
+  line.set_group(OptionGroup::kPrompts);
   line.add_option("--prompt", options.prompts,
                   "a text to continue, for a model whose tokens are bytes (repeatable)")
       .type_name("TEXT");
@@ -34,23 +35,12 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
   line.add_option("--prompt-tokens", options.prompt_tokens,
                   "token ids to continue; the result is printed as ids (repeatable)")
       .type_name("ID,ID,...");
-  line.add_option("--weights", options.weights_named,
-                  "store weights in fewer bits, which are read faster: bf16, or int8 with a scale for each "
-                  "row (default: f32)")
-      .check(one_of(enum_names<WeightFormat>()))
-      .type_name("FORMAT");
   line.add_flag("--one-by-one", options.one_by_one,
                 "read prompts token by token, even where the model can read them at once");
-  line.add_option("--length", options.length,
-                  "number of tokens to generate (default: up to the model's length)")
-      .check(whole_number(1))
-      .type_name("N");
-  line.add_option("--stop", options.stop, "end a sequence after this text").type_name("TEXT");
-  line.add_option("--stop-tokens", options.stop_tokens, "end a sequence after these tokens")
-      .type_name("ID,ID,...");
 }
 
 void add_source_options(CommandLine& line, SourceOptions& options) {
+  line.set_group(OptionGroup::kPrompts);
   line.add_option(
           "--input", options.inputs,
           "data that the model reads before it generates, such as sentences to translate, a row for each "
@@ -65,6 +55,14 @@ void add_source_options(CommandLine& line, SourceOptions& options) {
 }
 
 void add_choice_options(CommandLine& line, GenerateOptions& options) {
+  line.set_group(OptionGroup::kChoice);
+  line.add_option("--length", options.length,
+                  "number of tokens to generate (default: up to the model's length)")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--stop", options.stop, "end a sequence after this text").type_name("TEXT");
+  line.add_option("--stop-tokens", options.stop_tokens, "end a sequence after these tokens")
+      .type_name("ID,ID,...");
   line.add_flag("--greedy", options.greedy, "always choose the likeliest token");
   line.add_option("--temperature", options.temperature,
                   "divide logits by T before a token is drawn: below 1 favours likely tokens, above 1 "
@@ -108,6 +106,7 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
   add_prompt_options(line, options);
   add_source_options(line, options);
   add_choice_options(line, options);
+  line.set_group(OptionGroup::kData);
   line.add_option("--checkpoint", options.checkpoint,
                   "read the weights from a folder of checkpoints (the last one), one checkpoint, or a "
                   ".safetensors file")
@@ -120,6 +119,12 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
                   "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
+  line.add_option("--weights", options.weights_named,
+                  "store weights in fewer bits, which are read faster: bf16, or int8 with a scale for each "
+                  "row (default: f32)")
+      .check(one_of(enum_names<WeightFormat>()))
+      .type_name("FORMAT");
+  line.set_group(OptionGroup::kOutput);
   line.add_option("--format", options.format,
                   "text (default) or json, with ids and scores (default for FILE.json)")
       .check(one_of({"text", "json"}))

@@ -279,6 +279,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
 }
 
 void add_hosts_option(CommandLine& line, std::string& hosts) {
+  line.set_group(OptionGroup::kRanks);
   line.add_option("--hosts", hosts,
                   "start the ranks on these hosts: names, as in a,b, or names and the most ranks of each, as "
                   "in a:2,b:2; MPICH's launcher reaches them, by ssh if HYDRA_LAUNCHER does not say "
@@ -289,6 +290,7 @@ void add_hosts_option(CommandLine& line, std::string& hosts) {
 }
 
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {
+  line.set_group(OptionGroup::kRanks);
   line.add_flag("--simulate", options.simulate, "run all devices of the mesh in this process, without MPI");
   line.add_option(
           "--threads", options.threads,

@@ -47,7 +47,7 @@ std::string problem_of(const std::string& text) {
 }  // namespace
 
 ValueCheck list_of_hosts() {
-  return {problem_of, ""};
+  return {problem_of};
 }
 
 std::vector<Host> parse_hosts(const std::string& text) {

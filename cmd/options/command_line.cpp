@@ -7,10 +7,28 @@
 #include <map>
 #include <sstream>
 
+#include "cmd/options/help_layout.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 
 namespace mtfc {
+
+struct ParserNotes {
+  struct OfOption {
+    std::string value;  // the word for it
+    std::vector<std::string> choices;
+    std::function<std::vector<std::string>()> proposals;
+  };
+  std::map<const CLI::Option*, OfOption> options;
+  struct OfCommand {
+    std::string description;
+    std::string examples;
+  };
+  std::map<const CLI::App*, OfCommand> commands;
+  std::string version;
+  size_t width = 80;
+};
+
 namespace {
 
 // The first option of `app` for which CLI11 would make this very error. Its errors do not carry the option, and
@@ -97,43 +115,10 @@ UserError parse_error(const CLI::ParseError& error, const CLI::App& app) {
   return UserError(error.what(), help);
 }
 
-// The words of `text` in lines of at most `width` characters, the first of which begins with `head` and the
-// others with `indent` blanks. `line_end` stands at the end of each line that another one continues; with it, the
-// words are those of a command, and none is cut.
-std::string wrapped_words(const std::string& head, const std::string& text, size_t indent, size_t width,
-                          const std::string& line_end = "") {
-  const size_t room = std::max(width, indent + 12) - line_end.size();
-  std::string lines, line = head;
-  bool is_empty = true;  // no word in this line yet
-  const auto new_line = [&] {
-    lines += line.substr(0, line.find_last_not_of(' ') + 1) + line_end + "\n";
-    line = std::string(indent, ' ');
-    is_empty = true;
-  };
-  for (size_t at = text.find_first_not_of(' '); at != std::string::npos;) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    std::string word = text.substr(at, end - at);
-    if (line.size() + !is_empty + word.size() > room && (!is_empty || line.size() > indent)) new_line();
-    while (line_end.empty() && line.size() + word.size() > room && line.size() < room) {
-      const size_t cut = word.find_last_of(",|/", room - line.size() - 1);
-      if (cut == std::string::npos) break;
-      line += word.substr(0, cut + 1);
-      word = word.substr(cut + 1);
-      new_line();
-    }
-    line += (is_empty ? "" : " ") + word;
-    is_empty = false;
-    at = text.find_first_not_of(' ', end);
-  }
-  return lines + line + "\n";
-}
-
 // Help whose lines fit on the terminal: CLI11 leaves long lines to it, which breaks them inside words.
 class WrappingFormatter : public CLI::Formatter {
  public:
-  explicit WrappingFormatter(int width) : width_(static_cast<size_t>(std::max(width, 40))) {
-    column_width(std::min<size_t>(28, width_ * 3 / 8));
-  }
+  explicit WrappingFormatter(size_t width) : width_(width) { column_width(help_column(width)); }
 
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     return entry(make_option_name(option, is_positional) + make_option_opts(option),
@@ -145,55 +130,108 @@ class WrappingFormatter : public CLI::Formatter {
   std::string make_description(const CLI::App* app) const override {
     std::string text = CLI::Formatter::make_description(app);
     while (text.ends_with('\n')) text.pop_back();
-    return text.empty() ? text : wrapped_words("", text, 0, width_);
+    return text.empty() ? text : help_words("", text, 0, width_);
   }
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string text = CLI::Formatter::make_usage(app, std::move(name));
     while (text.ends_with('\n')) text.pop_back();
-    return wrapped_words("", text, 4, width_) + "\n";
+    return help_words("", text, 4, width_);
   }
-  // The lines of examples: commands go on after a backslash.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+           groups_text(*app) + make_subcommands(app, mode) + "\n" + make_footer(app);
+  }
   std::string make_footer(const CLI::App* app) const override {
-    std::string text;
-    std::istringstream lines(app->get_footer());
-    for (std::string line; std::getline(lines, line);) {
-      const size_t indent = line.find_first_not_of(' ');
-      text += line.size() <= width_ || indent == std::string::npos
-                  ? line + "\n"
-                  : wrapped_words(std::string(indent, ' '), line, indent + 4, width_, " \\");
-    }
-    return text;
+    return help_commands(app->get_footer(), width_);
+  }
+
+  // The groups that the program itself names come before those of option_groups().
+  static std::vector<std::string> groups_of(const CLI::App& app) {
+    std::vector<std::string> groups = app.get_groups();
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const std::string& a, const std::string& b) { return place(a) < place(b); });
+    return groups;
   }
 
  private:
-  std::string entry(const std::string& name, const std::string& description) const {
-    const size_t column = get_column_width();
-    std::string head = wrapped_words("  ", name, 4, width_);
-    head.pop_back();
-    if (description.empty()) return head + "\n";
-    const size_t last = head.rfind('\n') == std::string::npos ? 0 : head.rfind('\n') + 1;
-    if (head.size() - last + 1 > column) return head + "\n" + below(column, description);
-    head.resize(last + column, ' ');
-    const std::string before = head.substr(0, last);
-    return before + wrapped_words(head.substr(last), description, column, width_);
+  std::string groups_text(const CLI::App& app) const {
+    std::string text;
+    for (const std::string& group : groups_of(app)) {
+      const auto options = app.get_options(
+          [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+      if (!options.empty()) text += make_group(group, false, options);
+    }
+    return text;
   }
-  std::string below(size_t column, const std::string& description) const {
-    return wrapped_words(std::string(column, ' '), description, column, width_);
+  static size_t place(const std::string& group) {
+    const std::vector<OptionGroup>& all = option_groups();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](OptionGroup one) { return heading(one) == group; });
+    return found == all.end() ? 0 : static_cast<size_t>(found - all.begin()) + 1;
+  }
+  std::string entry(const std::string& name, const std::string& description) const {
+    return help_entry(name, description, get_column_width(), width_);
   }
 
   size_t width_;
 };
 
+OptionEntry entry_of(const CLI::Option& option, const ParserNotes& notes) {
+  OptionEntry entry;
+  entry.is_argument = option.get_positional();
+  if (entry.is_argument) entry.names.push_back(option.get_name(true, false));
+  for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
+  entry.takes_value = option.get_items_expected_max() > 0;
+  entry.is_repeatable = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  entry.is_required = option.get_required();
+  entry.default_value = option.get_default_str();
+  entry.help = option.get_description();
+  entry.group = option.get_group();
+  if (const auto found = notes.options.find(&option); found != notes.options.end()) {
+    entry.choices = found->second.choices;
+    if (found->second.proposals) entry.proposals = found->second.proposals();
+    entry.value = found->second.value;
+  }
+  if (entry.value.empty() && entry.takes_value && !entry.is_argument) entry.value = option.get_type_name();
+  find_files(entry);
+  return entry;
+}
+
+std::vector<OptionEntry> entries_of(const CLI::App& app, const ParserNotes& notes) {
+  std::vector<OptionEntry> entries;
+  for (const CLI::Option* option :
+       app.get_options([](const CLI::Option* one) { return one->get_positional(); }))
+    entries.push_back(entry_of(*option, notes));
+  for (const std::string& group : WrappingFormatter::groups_of(app))
+    for (const CLI::Option* option : app.get_options(
+             [&](const CLI::Option* one) { return one->nonpositional() && one->get_group() == group; }))
+      entries.push_back(entry_of(*option, notes));
+  return entries;
+}
+
+const CLI::App& program_of(const CLI::App& app) {
+  return app.get_parent() ? *app.get_parent() : app;
+}
+
 }  // namespace
 
 Option& Option::type_name(const std::string& name) {
   option_->type_name(name);
+  notes_->options[option_].value = name;
   return *this;
 }
 
 Option& Option::check(const ValueCheck& check) {
+  const std::string shown = check.choices.empty() ? "" : "{" + CLI::detail::join(check.choices, ",") + "}";
   option_->check(
-      CLI::Validator([problem = check.problem](std::string& text) { return problem(text); }, check.choices));
+      CLI::Validator([problem = check.problem](std::string& text) { return problem(text); }, shown));
+  notes_->options[option_].choices = check.choices;
+  return *this;
+}
+
+Option& Option::propose(std::function<std::vector<std::string>()> values) {
+  notes_->options[option_].proposals = std::move(values);
   return *this;
 }
 
@@ -222,59 +260,98 @@ bool Option::is_given() const {
 }
 
 Option CommandLine::add_option(const std::string& name, std::string& target, const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, int& target, const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, int64_t& target, const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, uint64_t& target, const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, double& target, const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, std::optional<std::string>& target,
                                const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, std::optional<int64_t>& target,
                                const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, std::optional<double>& target,
                                const std::string& help) {
-  return Option(app_->add_option(name, target, help));
+  return added(app_->add_option(name, target, help));
 }
 
 Option CommandLine::add_option(const std::string& name, std::vector<std::string>& target,
                                const std::string& help) {
-  return Option(app_->add_option(name, target, help)->allow_extra_args(false));
+  return added(app_->add_option(name, target, help)->allow_extra_args(false));
 }
 
 void CommandLine::add_flag(const std::string& name, bool& target, const std::string& help) {
-  app_->add_flag(name, target, help);
+  added(app_->add_flag(name, target, help));
 }
 
 void CommandLine::add_version_flag(const std::string& text) {
-  app_->set_version_flag("--version", text);
+  added(app_->set_version_flag("--version", text));
 }
 
-void CommandLine::set_footer(const std::string& text) {
-  app_->footer(text);
+void CommandLine::set_description(const std::string& text) {
+  notes_->commands[app_].description = text;
+}
+
+void CommandLine::set_examples(const std::string& commands) {
+  notes_->commands[app_].examples = commands;
+  app_->footer("Examples:\n" + commands);
+}
+
+Option CommandLine::added(CLI::Option* option) const {
+  option->group(heading(group_));
+  return {option, notes_};
 }
 
 Option CommandLine::option(const std::string& name) const {
-  return Option(app_->get_option(name));
+  return {app_->get_option(name), notes_};
+}
+
+CommandTable CommandLine::table() const {
+  const CLI::App& program = program_of(*app_);
+  CommandTable table{
+      program.get_name(), program.get_description(), notes_->version, entries_of(program, *notes_), {}};
+  for (const CLI::App* command : all_commands(program)) {
+    const ParserNotes::OfCommand& notes = notes_->commands[command];
+    table.commands.push_back({command->get_name(), command->get_description(), notes.description,
+                              notes.examples, entries_of(*command, *notes_)});
+  }
+  return table;
+}
+
+std::vector<std::string> CommandLine::command_names() const {
+  std::vector<std::string> names;
+  for (const CLI::App* command : all_commands(program_of(*app_))) names.push_back(command->get_name());
+  return names;
+}
+
+std::string CommandLine::help_of(const std::string& command) const {
+  const CLI::App& program = program_of(*app_);
+  const CLI::App& app = command.empty() ? program : *program.get_subcommand(command);
+  const std::string name = command.empty() ? program.get_name() : program.get_name() + " " + command;
+  return app.get_formatter()->make_help(&app, name, CLI::AppFormatMode::Normal);
+}
+
+size_t CommandLine::help_width() const {
+  return notes_->width;
 }
 
 std::vector<std::string> CommandLine::given(const std::vector<std::string>& without) const {
@@ -298,16 +375,19 @@ std::vector<std::string> CommandLine::given(const std::vector<std::string>& with
 
 CommandParser::CommandParser(const std::string& program, const std::string& description,
                              const std::string& version)
-    : app_(std::make_unique<CLI::App>(description)) {
+    : app_(std::make_unique<CLI::App>(description)), notes_(std::make_unique<ParserNotes>()) {
   app_->name(program);
   app_->set_version_flag("--version", version);
   app_->require_subcommand(0, 1);
+  notes_->version = version;
 }
 
 CommandParser::~CommandParser() = default;
 
 CommandLine CommandParser::add_command(const std::string& name, const std::string& summary) {
-  return CommandLine(app_->add_subcommand(name, summary));
+  CLI::App* command = app_->add_subcommand(name, summary);
+  command->get_help_ptr()->group(heading(OptionGroup::kGeneral));
+  return {command, notes_.get()};
 }
 
 Request CommandParser::parse(std::vector<std::string> arguments) {
@@ -326,10 +406,15 @@ Request CommandParser::parse(std::vector<std::string> arguments) {
 }
 
 void CommandParser::set_width(int width) {
-  const auto formatter = std::make_shared<WrappingFormatter>(width);
+  notes_->width = static_cast<size_t>(std::max(width, 40));
+  const auto formatter = std::make_shared<WrappingFormatter>(notes_->width);
   app_->formatter(formatter);
   for (CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
     command->formatter(formatter);
+}
+
+void CommandParser::set_footer(const std::string& text) {
+  app_->footer(text);
 }
 
 std::string CommandParser::help() const {

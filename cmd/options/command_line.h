@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "cmd/options/command_table.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -27,17 +29,22 @@ namespace mtfc {
 struct ValueCheck {
   /// Says what is wrong with the text; "" where it is right.
   std::function<std::string(const std::string& text)> problem;
-  std::string choices;  // shown by --help behind the type, as in {text,json,dot}; "" for none
+  /// All values, if they are few: shown by --help behind the type, as in {text,json,dot}.
+  std::vector<std::string> choices = {};
 };
+
+struct ParserNotes;  // what a parser knows beyond what CLI11 keeps
 
 /// An option of a CommandLine, to describe it further; a handle, valid as long as the parser.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, ParserNotes* notes) : option_(option), notes_(notes) {}
 
   /// The word for the value in --help and in errors, such as FILE.
   Option& type_name(const std::string& name);
   Option& check(const ValueCheck& check);
+  /// Values that completion proposes; others are as right.
+  Option& propose(std::function<std::vector<std::string>()> values);
   /// `rewrite` replaces the text of a value by the text to store, and returns what is wrong with it, or "".
   Option& transform(const std::function<std::string(std::string& text)>& rewrite);
   /// --help shows the value that the variable has now.
@@ -51,6 +58,7 @@ class Option {
 
  private:
   CLI::Option* option_;
+  ParserNotes* notes_;
 };
 
 /// The options of one command; a handle, valid as long as the parser. A name is either `--long`, `-s`, both as in
@@ -58,8 +66,10 @@ class Option {
 /// takes one value each time that its option is given.
 class CommandLine {
  public:
-  explicit CommandLine(CLI::App* app) : app_(app) {}
+  CommandLine(CLI::App* app, ParserNotes* notes) : app_(app), notes_(notes) {}
 
+  /// The group of the options that are added to this handle from here on; kGeneral at first.
+  void set_group(OptionGroup group) { group_ = group; }
   Option add_option(const std::string& name, std::string& target, const std::string& help);
   Option add_option(const std::string& name, int& target, const std::string& help);
   Option add_option(const std::string& name, int64_t& target, const std::string& help);
@@ -72,8 +82,10 @@ class CommandLine {
   void add_flag(const std::string& name, bool& target, const std::string& help);
   /// --version, which answers with `text`.
   void add_version_flag(const std::string& text);
-  /// The text below the options in --help.
-  void set_footer(const std::string& text);
+  /// What the command does, in sentences, for its man page.
+  void set_description(const std::string& text);
+  /// Lines of commands, which --help shows below the options.
+  void set_examples(const std::string& commands);
 
   /// The option that has been added under `name`.
   Option option(const std::string& name) const;
@@ -83,8 +95,21 @@ class CommandLine {
   /// new text.
   std::vector<std::string> given(const std::vector<std::string>& without = {}) const;
 
+  /// The commands of the whole program with their options; those of each are complete once all have been added.
+  CommandTable table() const;
+  /// The names of the program's commands.
+  std::vector<std::string> command_names() const;
+  /// The help of a command of the program, or of the program itself for "".
+  std::string help_of(const std::string& command) const;
+  /// The width that CommandParser::set_width has set.
+  size_t help_width() const;
+
  private:
+  Option added(CLI::Option* option) const;
+
   CLI::App* app_;
+  ParserNotes* notes_;
+  OptionGroup group_ = OptionGroup::kGeneral;
 };
 
 /// A parsed command line: the command to run, or the answer to give instead.
@@ -104,12 +129,14 @@ class CommandParser {
   Request parse(std::vector<std::string> arguments);
   /// The help of the program, with the list of its commands.
   std::string help() const;
-  /// The longest line of help, 80 by default. Words are not broken, except after a comma, `|` or `/` where they
-  /// alone are longer than a line.
+  /// The longest line of help, 80 by default (help_layout.h).
   void set_width(int width);
+  /// The text below the list of commands, in lines that fit.
+  void set_footer(const std::string& text);
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::unique_ptr<ParserNotes> notes_;
 };
 
 }  // namespace mtfc

@@ -44,7 +44,7 @@ class Mill {
     line_.add_option("-o", values_.form, "the same as --form").type_name("FORM");
     line_.add_flag("--quiet,-q", values_.quiet, "no noise");
     line_.add_version_flag("mill 7");
-    line_.set_footer("Examples:\n  mill grind wheat");
+    line_.set_examples("  mill grind wheat");
     parser_.add_command("clean", "sweep the floor");
   }
 
@@ -205,6 +205,65 @@ TEST_CASE("the words that have been given can be given again") {
         Words{"a b", "--set", "--threads"});
   CHECK(given({"grind", "x", "--bytes", "dozen", "--dims", "a,b", "--dims", "c"}) ==
         Words{"x", "--bytes", "12", "--dims", "a,b,c"});
+}
+
+TEST_CASE("the table of commands has what the parser understands") {
+  Mill mill;
+  const CommandTable table = mill.line().table();
+  CHECK(table.program == "mill");
+  CHECK(table.version == "mill 7");
+  REQUIRE(table.commands.size() == 2);
+  CHECK(table.find("clean")->summary == "sweep the floor");
+  CHECK(table.find("bake") == nullptr);
+  const CommandEntry& grind = *table.find("grind");
+  CHECK(grind.examples == "  mill grind wheat");
+  const auto option = [&](const std::string& name) {
+    for (const OptionEntry& entry : grind.options)
+      for (const std::string& one : entry.names)
+        if (one == name) return entry;
+    FAIL("no option ", name);
+    return OptionEntry();
+  };
+  CHECK(grind.options.front().names == std::vector<std::string>{"FILE"});
+  CHECK(grind.options.front().is_argument);
+  CHECK(grind.options.front().is_required);
+  CHECK(grind.options.front().files == OptionEntry::Files::kAll);
+  CHECK(option("--form").choices == std::vector<std::string>{"text", "json"});
+  CHECK(option("--form").default_value == "text");
+  CHECK(option("--form").takes_value);
+  CHECK(!option("--form").is_repeatable);
+  CHECK(option("--set").is_repeatable);
+  CHECK(option("--set").value == "NAME=VALUE");
+  CHECK(option("--set").files == OptionEntry::Files::kNone);
+  CHECK(option("-q").names == std::vector<std::string>{"--quiet", "-q"});
+  CHECK(!option("-q").takes_value);
+  CHECK(option("--help").group == "General");
+}
+
+TEST_CASE("options are shown in their groups, in one order") {
+  Mill mill;
+  std::string file, layout;
+  CommandLine sift = mill.parser().add_command("sift", "sift a file");
+  sift.set_group(OptionGroup::kOutput);
+  sift.add_option("-o", file, "where to").type_name("FILE.json");
+  sift.set_group(OptionGroup::kModel);
+  sift.add_option("--layout", layout, "rules");
+  mill.parser().set_width(80);
+  CHECK(sift.help_of("sift") ==
+        "sift a file\n"
+        "Usage: mill sift [OPTIONS]\n"
+        "\n"
+        "Model and layout:\n"
+        "  --layout TEXT             rules\n"
+        "\n"
+        "Output:\n"
+        "  -o FILE.json              where to\n"
+        "\n"
+        "General:\n"
+        "  -h,--help                 Print this help message and exit\n"
+        "\n");
+  const CommandTable table = sift.table();
+  CHECK(table.find("sift")->options[1].ending == ".json");
 }
 
 }  // namespace mtfc::command_line_test

@@ -42,19 +42,23 @@ bool is_file(const std::string& name) {
 }  // namespace
 
 void add_hardware_option(CommandLine& line, std::string& hardware) {
+  line.set_group(OptionGroup::kLimits);
   line.add_option(
           "--hardware", hardware,
           "hardware for which times are predicted: a bundled profile, or a file written by `mtfc calibrate`")
+      .propose([] { return bundled(profiles()); })
       .type_name("NAME|FILE")
       .show_default();
 }
 
 void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware) {
+  line.set_group(OptionGroup::kLimits);
   line.add_option(
           "--hardware", hardware,
           "for annotated or propagated layouts: choose the plan with the shortest predicted step on this "
           "hardware, a bundled profile or a file written by `mtfc calibrate` (default: the plan of least "
           "cost)")
+      .propose([] { return bundled(profiles()); })
       .type_name("NAME|FILE");
 }
 

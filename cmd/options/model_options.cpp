@@ -23,8 +23,16 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
         .required();
   else
     line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
+  line.set_group(OptionGroup::kModel);
   line.add_option("--set", options.sets, "set a param or the size of a dimension (repeatable)")
       .type_name("NAME=VALUE");
+  line.add_option("--dtype", options.dtype,
+                  "bf16: mixed precision, products and activations in bf16; f64: compute in f64 instead of "
+                  "f32; f32: as the model states it, without mixed precision")
+      .check(one_of({"bf16", "f32", "f64"}))
+      .type_name("DTYPE");
+  line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
+  line.set_group(OptionGroup::kTraining);
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
   line.add_option(
@@ -37,16 +45,12 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
                   "result in less memory")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--dtype", options.dtype,
-                  "bf16: mixed precision, products and activations in bf16; f64: compute in f64 instead of "
-                  "f32; f32: as the model states it, without mixed precision")
-      .check(one_of({"bf16", "f32", "f64"}))
-      .type_name("DTYPE");
+  line.set_group(OptionGroup::kOutput);
   line.add_flag("--quiet,-q", options.quiet, "print neither warnings nor progress");
-  line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
 }
 
 void add_layout_options(CommandLine& line, LayoutFlags& flags) {
+  line.set_group(OptionGroup::kModel);
   line.add_option("--mesh", flags.mesh, "the mesh: its axes and their sizes, as in rows:2,cols:4")
       .type_name("AXIS:SIZE,...");
   line.add_option(
@@ -56,6 +60,7 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
 }
 
 void add_propagate_option(CommandLine& line, ModelOptions& options) {
+  line.set_group(OptionGroup::kModel);
   line.add_flag("--propagate", options.propagate,
                 "choose the shardings that neither rules nor annotations fix, so that the step costs least");
 }

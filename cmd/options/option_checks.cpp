@@ -36,34 +36,31 @@ std::string check_number(const std::string& text, bool (*is_right)(double), cons
 }  // namespace
 
 ValueCheck whole_number(int64_t least, int64_t most) {
-  return {[=](const std::string& text) { return check_whole_number(text, least, most); }, ""};
+  return {[=](const std::string& text) { return check_whole_number(text, least, most); }};
 }
 
 ValueCheck positive_number() {
   return {[](const std::string& text) {
-            return check_number(
-                text, [](double value) { return value > 0; }, "above 0");
-          },
-          ""};
+    return check_number(
+        text, [](double value) { return value > 0; }, "above 0");
+  }};
 }
 
 ValueCheck number_not_negative() {
   return {[](const std::string& text) {
-            return check_number(
-                text, [](double value) { return value >= 0; }, "of at least 0");
-          },
-          ""};
+    return check_number(
+        text, [](double value) { return value >= 0; }, "of at least 0");
+  }};
 }
 
-ValueCheck one_of(std::vector<std::string> words) {
+ValueCheck one_of(const std::vector<std::string>& words) {
   const std::string list = fmt::format("{}", fmt::join(words, ", "));
-  const std::string choices = "{" + fmt::format("{}", fmt::join(words, ",")) + "}";
-  return {[words = std::move(words), list](const std::string& text) -> std::string {
+  return {[words, list](const std::string& text) -> std::string {
             if (std::find(words.begin(), words.end(), text) != words.end()) return "";
             const std::string near = did_you_mean(text, words);
             return fmt::format("'{}' is not one of {}{}", text, list, near.empty() ? "" : " - " + near);
           },
-          choices};
+          words};
 }
 
 }  // namespace mtfc

@@ -17,6 +17,6 @@ ValueCheck positive_number();
 /// A finite number of at least 0.
 ValueCheck number_not_negative();
 /// One of `words`, with "did you mean" for others.
-ValueCheck one_of(std::vector<std::string> words);
+ValueCheck one_of(const std::vector<std::string>& words);
 
 }  // namespace mtfc

@@ -45,6 +45,7 @@ std::string form_text(const Program& program, const EntryPoint& entry, ValueId i
 }  // namespace
 
 void add_reshard_limit(CommandLine& line, int64_t& limit) {
+  line.set_group(OptionGroup::kLimits);
   line.add_option(
           "--max-reshard-bytes", limit,
           "refuse a program that reshards a tensor by sending more than B bytes per device, as in 64MiB")

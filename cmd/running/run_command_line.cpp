@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kMostTraced = 1'000'000;
 constexpr int64_t kLongestGrace = 1'000'000;
 
-void add_data_options(CommandLine& line, RunOptions& options) {
+void add_training_options(CommandLine& line, RunOptions& options) {
+  line.set_group(OptionGroup::kTraining);
   line.add_option("--steps", options.steps,
                   "number of training steps, or of evaluations if the model does not train; with --resume, "
                   "it includes those of earlier runs")
@@ -19,6 +20,18 @@ void add_data_options(CommandLine& line, RunOptions& options) {
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
                 "run forward only, over all rows of a finite source, and print the means of the outputs");
+  line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
+      .check(whole_number(0))
+      .show_default();
+  line.add_flag("--check-finite", options.check_finite,
+                "stop at the first NaN or infinity and name the operation");
+  line.add_flag("--nan-ok", options.nan_ok,
+                "go on, and save, although the loss or a variable is NaN or infinite, which otherwise ends "
+                "the training with exit code 1");
+}
+
+void add_data_options(CommandLine& line, RunOptions& options) {
+  line.set_group(OptionGroup::kData);
   line.add_option(
           "--input", options.inputs,
           "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
@@ -34,12 +47,10 @@ void add_data_options(CommandLine& line, RunOptions& options) {
                   "evaluate on the data of --valid every N steps, not only at the end")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
-      .check(whole_number(0))
-      .show_default();
 }
 
 void add_weight_options(CommandLine& line, RunOptions& options) {
+  line.set_group(OptionGroup::kData);
   line.add_option("--load", options.loads,
                   "values that replace the initial ones: those of all variables from a .safetensors file or "
                   "a folder of checkpoints (the last one), or those of one variable with NAME=FILE.npy")
@@ -51,6 +62,7 @@ void add_weight_options(CommandLine& line, RunOptions& options) {
 }
 
 void add_checkpoint_options(CommandLine& line, RunOptions& options) {
+  line.set_group(OptionGroup::kCheckpoints);
   line.add_option(
           "--checkpoint", options.checkpoint,
           "save all variables in this folder after the last step, on Ctrl-C and SIGTERM, and, without "
@@ -80,6 +92,7 @@ void add_checkpoint_options(CommandLine& line, RunOptions& options) {
 }
 
 void add_file_options(CommandLine& line, RunOptions& options) {
+  line.set_group(OptionGroup::kOutput);
   line.add_option(
           "--output", options.outputs,
           "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
@@ -92,7 +105,6 @@ void add_file_options(CommandLine& line, RunOptions& options) {
                   "write the counted flops, collectives and memory beside the predicted ones, and the time "
                   "per step; - is standard output")
       .type_name("FILE.json");
-  add_hardware_option(line, options.hardware);
   line.add_option("--trace", options.trace,
                   "write a timeline of all ranks, for Perfetto or Chrome; - is standard output")
       .type_name("FILE.json");
@@ -104,11 +116,7 @@ void add_file_options(CommandLine& line, RunOptions& options) {
 }
 
 void add_limits(CommandLine& line, RunOptions& options) {
-  line.add_flag("--check-finite", options.check_finite,
-                "stop at the first NaN or infinity and name the operation");
-  line.add_flag("--nan-ok", options.nan_ok,
-                "go on, and save, although the loss or a variable is NaN or infinite, which otherwise ends "
-                "the training with exit code 1");
+  add_hardware_option(line, options.hardware);
   add_memory_limit(line, options.memory_limit);
   add_reshard_limit(line, options.reshard_limit);
 }
@@ -120,6 +128,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
   add_layout_options(line, options.layout);
   add_propagate_option(line, options.model);
   add_execution_options(line, options);
+  add_training_options(line, options);
   add_data_options(line, options);
   add_weight_options(line, options);
   add_checkpoint_options(line, options);
