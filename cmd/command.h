@@ -24,6 +24,7 @@ extern const Command kCompileCommand;
 extern const Command kCostReportCommand;
 extern const Command kExplainCommand;
 extern const Command kGenerateCommand;
+extern const Command kHelpCommand;
 extern const Command kOpsCommand;
 extern const Command kRunCommand;
 extern const Command kSchemaCommand;

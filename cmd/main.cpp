@@ -1,6 +1,7 @@
 // mtfc: the table of subcommands, and the place that catches errors. Ranks catch theirs in cmd/launch/ranks.h, since
 // they show them before MPI ends.
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -8,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/rank_channel.h"
+#include "cmd/manual/topics.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/error_text.h"
@@ -20,20 +22,10 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCalibrateCommand,  &kCheckCommand,   &kCompileCommand,
-                                    &kCostReportCommand, &kExplainCommand, &kGenerateCommand,
-                                    &kOpsCommand,        &kRunCommand,     &kSchemaCommand,
-                                    &kSearchCommand,     &kSlurmCommand,   &kVerifyCommand};
-
-// `mtfc help` and `mtfc help run` are other ways to write `--help`.
-std::vector<std::string> arguments_of(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (!arguments.empty() && arguments[0] == "help") {
-    arguments.erase(arguments.begin());
-    arguments.emplace_back("--help");
-  }
-  return arguments;
-}
+const Command* const kCommands[] = {
+    &kCalibrateCommand, &kCheckCommand, &kCompileCommand, &kCostReportCommand, &kExplainCommand,
+    &kGenerateCommand,  &kHelpCommand,  &kOpsCommand,     &kRunCommand,        &kSchemaCommand,
+    &kSearchCommand,    &kSlurmCommand, &kVerifyCommand};
 
 int run(int argc, char** argv) {
   const std::string version = std::string("mtfc ") + MTFC_VERSION;
@@ -56,7 +48,8 @@ int run(int argc, char** argv) {
     };
   }
   parser.set_width(terminal_width());
-  const Request request = parser.parse(arguments_of(argc, argv));
+  parser.set_footer(topic_list(static_cast<size_t>(std::max(terminal_width(), 40))));
+  const Request request = parser.parse(std::vector<std::string>(argv + 1, argv + argc));
   if (request.answer) {
     std::cout << *request.answer;
     return kExitSuccess;

@@ -1,0 +1,163 @@
+// The texts of the topics. They say in short what README.md and formats/README.md say in full.
+
+#include "cmd/manual/topics.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kModel =
+    R"(A model is a JSON file: a graph of operations over tensors whose dimensions have names.
+It says nothing about devices. Commands take its path, or - for standard input.
+
+| {
+|   "mtfc": 1,
+|   "dims": {"batch": 32, "io": 64, "hidden": 256},
+|   "inputs": {"x": {"dims": ["batch", "io"]}},
+|   "variables": {
+|     "w": {"dims": ["io", "hidden"],
+|           "init": {"normal": 0.1}},
+|     "v": {"dims": ["hidden", "io"],
+|           "init": {"normal": 0.1}}
+|   },
+|   "ops": [
+|     {"out": "h", "op": "relu", "in":
+|       {"op": "einsum", "in": ["x", "w"], "over": "io"}},
+|     {"out": "y", "op": "einsum", "in": ["h", "v"],
+|      "over": "hidden"},
+|     {"out": "loss", "op": "reduce_mean", "in":
+|       {"op": "square", "in":
+|         {"op": "sub", "in": ["y", "x"]}}}
+|   ],
+|   "train": {"loss": "loss",
+|             "optimizer": {"kind": "sgd", "lr": 0.1}},
+|   "outputs": ["loss"],
+|   "data": {"x": "random:normal"}
+| }
+
+* mtfc :: the version of the format: 1
+* dims, params :: the sizes of the dimensions, and numbers; both may be expressions such as "4 * width", and --set NAME=VALUE
+  changes them
+* inputs :: the tensors that get new data at each step; "data" names their sources (mtfc help data)
+* variables :: the tensors that keep their values between steps, and their initial values
+* blocks, include :: parts that are used several times, such as a layer, and files that such parts come from
+* ops :: the operations, in order; mtfc ops lists them, and mtfc ops NAME describes one
+* train :: the loss and the optimizer; without it, a run only evaluates
+* outputs :: the tensors that a run reports
+* decode :: how to generate a token, for mtfc generate
+* precision :: "bf16" for mixed precision
+
+The bundled models are in the folder share/mtfc/models of the installation. Each is described in the README.md of this folder.
+
+$ mtfc check model.json
+$ mtfc run model.json --steps 100
+$ mtfc schema model -o model.schema.json  # for editors
+)";
+
+constexpr const char* kLayout =
+    R"(A layout says how the tensors of a model are split over devices. A mesh has axes with names
+and sizes, and the product of the sizes is the number of devices. A rule splits every tensor that has a dimension over an axis
+of the mesh. Results do not depend on the layout; time, memory and communication do.
+
+$ mtfc check model.json --mesh rows:2,cols:4 --layout batch:rows,hidden:cols
+
+The first rule splits the batch over the 2 rows of devices, the second the hidden units over the 4 columns. Sizes need not
+divide evenly. Several axes are joined by +, as in batch:rows+cols. A tensor can't be split twice over the same axis.
+
+Without --mesh and --layout there is one device. A device is a process, and mtfc run starts them: 8 for this mesh.
+
+The same as a file, for --layout FILE.json:
+
+| {"mesh": [["rows", 2], ["cols", 4]],
+|  "rules": [["batch", "rows"], ["hidden", "cols"]]}
+
+* mesh :: the axes and their sizes, the major axis first; --mesh takes its place
+* rules :: the dimensions and the axes that split them; a third element {"in": PATTERN} limits a rule to tensors whose
+  names match
+* shardings :: annotations: how single tensors are split, by name or pattern, as in {"logits": {}, "**/wi": {"d_ff": "cols"}}
+* propagate :: true: mtfc chooses the shardings that neither rules nor annotations fix, like --propagate
+* shard_state_over, shard_variables, regather :: spread optimizer state and variables over the devices that would otherwise
+  hold copies of them (ZeRO)
+* ring :: the products that run in turns, so that no device holds a whole operand
+* device_order :: the rank at each position of the mesh
+
+To find a layout, compare some, or search:
+
+$ mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all
+$ mtfc search model.json --devices 8 -o best.json
+$ mtfc explain model.json --layout best.json
+$ mtfc verify model.json --layout best.json
+)";
+
+constexpr const char* kData =
+    R"(--input NAME=SPEC feeds an input of the model, and --valid NAME=SPEC gives held-out data for it.
+A model may name sources itself, under the key "data". SPEC is one of these:
+
+* FILE.npy :: an array: all of it at each step if it has the input's shape, otherwise a batch of its rows
+* idx:FILE[.gz] :: the same, from a file in IDX, the format of MNIST
+* text:FILE :: the bytes of a file as tokens 0 to 255, in windows as long as a row of the input
+* tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4, in windows
+* random:normal, random:uniform, random:int,hi=N :: random numbers, new at each step
+* present :: 1 or true for the rows of a batch that come from the data, 0 or false for those that fill up the last batch
+  of an evaluation
+
+These may follow:
+
+* ,rows=A:B :: only the rows from A up to but not including B; of a text, the tokens
+* ,split=train|valid :: for text and tokens: the first nine tenths, or the rest
+* ,shift=N :: for text and tokens: a window N tokens further; shift=1 gives the targets of a language model
+* ,scale=X :: values times X, as in scale=1/255; for all sources but present
+
+Training takes rows and windows in a random order that depends on --seed, and not on the layout. Evaluation takes them in the
+order of the file. Inputs from the same text share the positions at which their windows begin. Files may be larger than memory.
+
+$ mtfc run mnist.json --steps 900 --input images=idx:images.gz,rows=0:9000,scale=1/255 --input labels=idx:labels.gz,rows=0:9000
+$ mtfc run char_lm.json --steps 500 --input tokens=text:book.txt,split=train --input targets=text:book.txt,shift=1,split=train
+$ mtfc run mnist.json --evaluate --load ck --input images=test.npy --input labels=test_labels.npy
+)";
+
+constexpr const char* kEnvironment = R"(mtfc reads these variables, apart from those of MPI and of launchers:
+
+* OMP_NUM_THREADS :: the threads of each rank, if --threads does not say it
+* OMP_WAIT_POLICY, GOMP_SPINCOUNT :: how threads wait for each other; if neither is set, they sleep after a short while
+* HYDRA_LAUNCHER, HYDRA_LAUNCHER_EXEC :: how MPICH's launcher reaches the hosts of --hosts, if not by ssh
+* HYDRA_LAUNCHER_EXTRA_ARGS :: further options for ssh
+* HYDRA_HOST_FILE :: a file with hosts, for runs without --hosts
+* UCX_TCP_TX_SEG_SIZE, UCX_TCP_RX_SEG_SIZE :: the segments in which messages travel over TCP; 256k if they are not set
+* NO_COLOR :: no colours on a terminal, like --no-color
+* COLUMNS :: the width of help and tables where there is no terminal; 80 if it is not set
+
+Under srun, mpiexec or another launcher, mtfc run is one of the ranks that this launcher has started.
+
+$ OMP_NUM_THREADS=4 mtfc run model.json --mesh all:2 --layout batch:all
+$ srun --mpi=pmi2 mtfc run model.json --mesh all:16 --layout batch:all
+$ mpiexec -n 4 mtfc run model.json --mesh all:4 --layout batch:all
+)";
+
+constexpr const char* kExitCodes = R"(Every command ends with one of these codes:
+
+* 0 :: success
+* 1 :: the run failed: data, files, numbers or ranks; mtfc verify has found a difference
+* 2 :: the model, the layout or the command line is wrong
+* 3 :: a bug in mtfc
+* 130, 143, 129 :: ended by SIGINT (Ctrl-C), SIGTERM or SIGHUP: 128 + the number of the signal
+
+An error is one line on standard error, with the place of the mistake and, in parentheses, what to do about it. mtfc check
+ends with 2 if it finds mistakes, and with --deny warnings also if it finds something to warn of.
+
+$ mtfc check model.json --layout layout.json --deny warnings -q || exit
+)";
+
+}  // namespace
+
+const std::vector<Topic>& topics() {
+  static const std::vector<Topic> kTopics = {
+      {"model", "model files: the computation, on whole tensors", kModel},
+      {"layout", "meshes, rules and layout files: how tensors are split over devices", kLayout},
+      {"data", "the sources of inputs, for --input and --valid", kData},
+      {"environment", "environment variables, and launchers", kEnvironment},
+      {"exit-codes", "the exit codes of all commands", kExitCodes},
+  };
+  return kTopics;
+}
+
+}  // namespace mtfc
