@@ -21,6 +21,7 @@ struct Command {
 extern const Command kCalibrateCommand;
 extern const Command kCheckCommand;
 extern const Command kCompileCommand;
+extern const Command kCompletionCommand;
 extern const Command kCostReportCommand;
 extern const Command kExplainCommand;
 extern const Command kGenerateCommand;

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install_packages.sh clang-format iproute2 iptables libnetfilter-queue-dev openssh-client dropbear-bin slurm-wlm munge
+scripts/install_packages.sh clang-format iproute2 iptables libnetfilter-queue-dev openssh-client dropbear-bin slurm-wlm munge zsh fish groff-base
 sanitized=
 if [ "${1:-}" != "--quick" ]; then
   cmake -S . -B build-sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-Og -g1" \

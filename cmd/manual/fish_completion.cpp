@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cmd/manual/completion.h"
+
+namespace mtfc {
+namespace {
+
+// %P stands for the name of the program. Both functions look at the words before the cursor.
+constexpr const char* kFishFrame = R"fish(
+function __%P_has_no_command
+    set -l words (commandline -opc)
+    not string match -qv -- '-*' $words[2..]
+end
+
+function __%P_runs
+    set -l words (commandline -opc)
+    set -l commands (string match -v -- '-*' $words[2..])
+    test (count $commands) -gt 0; and test $commands[1] = $argv[1]
+end
+
+complete -c %P -f
+)fish";
+
+std::string fish_frame(const std::string& program) {
+  std::string text = kFishFrame;
+  for (size_t at = 0; (at = text.find("%P", at)) != std::string::npos;) text.replace(at, 2, program);
+  return text;
+}
+
+std::string fish_word(const std::string& text) {
+  std::string word = "'";
+  for (const char letter : text) {
+    if (letter == '\'' || letter == '\\') word += '\\';
+    word += letter;
+  }
+  return word + "'";
+}
+
+std::string fish_option(const std::string& beginning, const OptionEntry& option) {
+  const std::string values = fmt::format("{}", fmt::join(known_values(option), " "));
+  std::string line = beginning;
+  for (const std::string& name : option.names)
+    if (!option.is_argument)
+      line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  const bool has_files = option.files != OptionEntry::Files::kNone;
+  if (option.is_argument && !has_files && values.empty()) return "";
+  if (option.is_argument && has_files) line += " -F";
+  if (option.takes_value && !option.is_argument) line += has_files ? " -r -F" : " -x";
+  if (!values.empty()) line += " -a " + fish_word(values);
+  return line + " -d " + fish_word(brief(option.help)) + "\n";
+}
+
+}  // namespace
+
+std::string fish_completion(const CommandTable& table) {
+  const std::string& program = table.program;
+  std::string text = fmt::format("# Completion of {0} for fish, made by `{0} completion fish` of {1}.\n",
+                                 program, table.version) +
+                     fish_frame(program);
+  const std::string none = fmt::format("complete -c {0} -n __{0}_has_no_command", program);
+  for (const OptionEntry& option : table.options) text += fish_option(none, option);
+  for (const CommandEntry& command : table.commands)
+    text += fmt::format("{} -a {} -d {}\n", none, command.name, fish_word(command.summary));
+  for (const CommandEntry& command : table.commands) {
+    const std::string beginning = fmt::format("complete -c {0} -n '__{0}_runs {1}'", program, command.name);
+    text += "\n";
+    for (const OptionEntry& option : command.options) text += fish_option(beginning, option);
+  }
+  return text;
+}
+
+}  // namespace mtfc
