@@ -26,6 +26,7 @@ extern const Command kCostReportCommand;
 extern const Command kExplainCommand;
 extern const Command kGenerateCommand;
 extern const Command kHelpCommand;
+extern const Command kManCommand;
 extern const Command kOpsCommand;
 extern const Command kRunCommand;
 extern const Command kSchemaCommand;

@@ -24,8 +24,8 @@ namespace {
 
 const Command* const kCommands[] = {
     &kCalibrateCommand, &kCheckCommand,    &kCompileCommand, &kCompletionCommand, &kCostReportCommand,
-    &kExplainCommand,   &kGenerateCommand, &kHelpCommand,    &kOpsCommand,        &kRunCommand,
-    &kSchemaCommand,    &kSearchCommand,   &kSlurmCommand,   &kVerifyCommand};
+    &kExplainCommand,   &kGenerateCommand, &kHelpCommand,    &kManCommand,        &kOpsCommand,
+    &kRunCommand,       &kSchemaCommand,   &kSearchCommand,  &kSlurmCommand,      &kVerifyCommand};
 
 int run(int argc, char** argv) {
   const std::string version = std::string("mtfc ") + MTFC_VERSION;
