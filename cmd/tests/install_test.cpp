@@ -23,6 +23,12 @@ TEST_CASE("an installed mtfc finds what it needs") {
   const fs::path build = fs::path(MTFC_BINARY).parent_path();
   CHECK(succeeds(fmt::format("cmake --install '{}' --prefix '{}'", build.string(), folder)));
   CHECK(succeeds(fmt::format("cd / && '{}/bin/mtfc' --version", folder)));
+  for (const char* file : {"man/man1/mtfc.1", "man/man1/mtfc-run.1", "man/man7/mtfc-layout.7",
+                           "bash-completion/completions/mtfc", "zsh/site-functions/_mtfc",
+                           "fish/vendor_completions.d/mtfc.fish"}) {
+    CAPTURE(file);
+    CHECK(fs::file_size(fs::path(folder) / "share" / file) > 1000);
+  }
   // The library is the installed one, even if the source still exists.
   std::ofstream(folder + "/share/mtfc/models/std/installed.json") << R"({"params": {"here": 1}})";
   std::ofstream(folder + "/model.json")
