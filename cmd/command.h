@@ -31,6 +31,7 @@ extern const Command kOpsCommand;
 extern const Command kRunCommand;
 extern const Command kSchemaCommand;
 extern const Command kSearchCommand;
+extern const Command kShowCommand;
 extern const Command kSlurmCommand;
 extern const Command kVerifyCommand;
 

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
+#include "cmd/options/entry_choice.h"
+#include "cmd/options/file_endings.h"
+#include "cmd/options/hardware_profile.h"
+#include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
+#include "core/diagnostics/suggest.h"
+#include "core/model/entry_points.h"
+#include "formats/report/placement_writer.h"
+
+namespace mtfc {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  LayoutFlags layout;
+  std::optional<std::string> tensor;
+  std::string entry;
+  std::string format;
+  std::string file = "-";
+  std::optional<int64_t> rank;
+  bool all = false;
+  std::optional<std::string> hardware;  // for the choice of a plan
+};
+
+const PlacedTensor& find_tensor(const std::vector<PlacedTensor>& tensors, const std::string& name,
+                                const EntryPoint& entry) {
+  std::vector<std::string> names;
+  for (const PlacedTensor& tensor : tensors) {
+    if (tensor.name == name) return tensor;
+    names.push_back(tensor.name);
+  }
+  const std::string near = did_you_mean(name, names);
+  throw UserError(
+      fmt::format("{} has no tensor '{}'", entry.name, name),
+      near.empty() ? "mtfc show --all lists the tensors; --entry names another entry point" : near);
+}
+
+std::string shown(const Options& options, const Program& program, const EntryPoint& entry, bool as_json) {
+  PlacementStyle style;
+  style.all = options.all;
+  style.rank = options.rank;
+  if (options.file == "-" && is_terminal(1))
+    style.width = static_cast<size_t>(std::max(terminal_width(), 40));
+  if (!options.tensor)
+    return as_json ? placements_json(program, entry, style) : placements_text(program, entry, style);
+  const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
+  const PlacedTensor& tensor = find_tensor(tensors, *options.tensor, entry);
+  return as_json ? placement_json(program, entry, tensor) : placement_text(program, entry, tensor, style);
+}
+
+void check(const Options& options) {
+  if (options.tensor && options.tensor->empty())
+    throw UserError("the name of the tensor is empty", "without a name, all tensors are listed");
+  if (options.tensor && options.rank)
+    throw UserError("--rank is for the list of tensors; the drawing of one tensor has every rank",
+                    "leave out --rank, or the name of the tensor");
+  if (options.tensor && options.all)
+    throw UserError("--all is for the list of tensors", "leave out --all, or the name of the tensor");
+}
+
+int run(const Options& options) {
+  check(options);
+  const FileKinds kinds{"-o", "a list of tensors", {{"json", "json"}, {"txt", "text"}}};
+  const std::string format = output_format(kinds, options.file, options.format, "text");
+  require_one_reader(options.hardware, options.model.model, options.layout.layout);
+  const std::optional<Hardware> hardware = hardware_profile(options.hardware);
+  const Sources sources = read_sources(options.model, options.layout);
+  CompileOptions compile_options = compile_options_of(options.model);
+  compile_options.decode = is_for_generation(options.entry);
+  compile_options.hardware = hardware ? &*hardware : nullptr;
+  std::vector<Diagnostic> warnings;
+  const Program program = make_program(sources, options.model, compile_options, warnings);
+  show(warnings, options.model.quiet);
+  const int64_t devices = program.mesh().devices();
+  if (options.rank && *options.rank >= devices)
+    throw UserError(fmt::format("there is no rank {}: the mesh has {} device{}", *options.rank, devices,
+                                devices == 1 ? "" : "s"),
+                    fmt::format("give a rank from 0 to {}", devices - 1));
+  const std::string name =
+      chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
+  write_text(options.file, shown(options, program, *program.find(name), format == "json"));
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  add_model_options(line, options->model, true);
+  line.add_option("TENSOR", options->tensor,
+                  "draw this tensor cut into its shards; without it, all tensors are listed")
+      .type_name("TENSOR");
+  add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
+  add_plan_hardware_option(line, options->hardware);
+  line.set_group(OptionGroup::kReport);
+  line.add_option("--rank", options->rank, "list what this rank holds: its part of every tensor")
+      .check(whole_number(0))
+      .type_name("N");
+  line.add_flag("--all", options->all,
+                "list also what operations compute (default: inputs, variables and outputs)");
+  line.add_option(
+          "--entry", options->entry,
+          "entry point to show: init, train, evaluate, decode or encode (default: train if the model has it, "
+          "else evaluate)")
+      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
+      .type_name("NAME");
+  line.set_group(OptionGroup::kOutput);
+  line.add_option("--format", options->format,
+                  "text (default on standard output and for FILE.txt) or json (default for any other file)")
+      .check(one_of({"text", "json"}));
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kShowCommand = {
+    .name = "show",
+    .summary = "show how tensors are cut into shards, and which ranks hold them",
+    .description =
+        "Lists the inputs, variables and outputs of a model with their shapes, how the layout splits them, "
+        "and "
+        "what a device holds of each. With the name of a tensor, it draws the tensor as a matrix that is cut "
+        "into its shards, and names the ranks that hold each shard.",
+    .examples =
+        "  mtfc show model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc show model.json w1 --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc show model.json --layout layout.json --rank 3\n"
+        "  mtfc show program.json --all --format json",
+    .setup = setup,
+    .runs_nothing = true,
+};
+
+}  // namespace mtfc
