@@ -23,6 +23,7 @@ extern const Command kCheckCommand;
 extern const Command kCompileCommand;
 extern const Command kCompletionCommand;
 extern const Command kCostReportCommand;
+extern const Command kDiffCommand;
 extern const Command kExplainCommand;
 extern const Command kGenerateCommand;
 extern const Command kHelpCommand;

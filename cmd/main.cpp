@@ -23,10 +23,10 @@ namespace mtfc {
 namespace {
 
 const Command* const kCommands[] = {
-    &kCalibrateCommand,  &kCheckCommand,   &kCompileCommand,  &kCompletionCommand,
-    &kCostReportCommand, &kExplainCommand, &kGenerateCommand, &kHelpCommand,
-    &kManCommand,        &kOpsCommand,     &kRunCommand,      &kSchemaCommand,
-    &kSearchCommand,     &kShowCommand,    &kSlurmCommand,    &kVerifyCommand};
+    &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
+    &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kManCommand,
+    &kOpsCommand,       &kRunCommand,     &kSchemaCommand,   &kSearchCommand,     &kShowCommand,
+    &kSlurmCommand,     &kVerifyCommand};
 
 int run(int argc, char** argv) {
   const std::string version = std::string("mtfc ") + MTFC_VERSION;
