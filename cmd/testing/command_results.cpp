@@ -15,7 +15,7 @@ nlohmann::json report_of(const std::string& model, const std::string& options) {
   const std::string made = outcome_in_models(
       fmt::format("$MTFC cost-report {} {} -q -o '{}'", model, options, folder / "report.json"));
   CHECK(made == "exit 0: ");
-  return nlohmann::json::parse(folder.read("report.json"));
+  return nlohmann::json::parse(folder.read("report.json"))["layouts"][0];
 }
 
 std::vector<double> losses_of(const std::string& run) {

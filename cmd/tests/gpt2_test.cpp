@@ -123,7 +123,7 @@ TEST_CASE("the published size of GPT-2 has the published number of parameters") 
   REQUIRE(std::system(fmt::format("{} cost-report {}gpt2.json --format json -o {}", MTFC_BINARY, kModels,
                                   folder / "r")
                           .c_str()) == 0);
-  CHECK(Json::parse(std::ifstream(folder / "r"))["parameters"]["count"] == 124439808);
+  CHECK(Json::parse(std::ifstream(folder / "r"))["layouts"][0]["parameters"]["count"] == 124439808);
 }
 
 }  // namespace mtfc::gpt2_test

@@ -140,7 +140,7 @@ TEST_CASE("a report counts one round of a loop whose length is unknown, and says
   for (const std::string& from : {kPower + " --mesh p:2 --layout batch:p", program}) {
     CHECK(has(said("$MTFC cost-report " + from), "mtfc: warning: " + warning + "\n"));
     const Json counted = Json::parse(said("$MTFC cost-report -q " + from + " --format json"));
-    CHECK(counted["warnings"][0] == warning);
+    CHECK(counted["layouts"][0]["warnings"][0] == warning);
   }
   CHECK_FALSE(has(said("$MTFC cost-report " + kFeedback), "warning"));
 

@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 // The report of a command, or nothing where the layout does not fit the model.
 Json report_of(const std::string& command) {
   const std::string text = outcome_in_models("$MTFC cost-report --quiet --format json " + command);
-  return text.starts_with("exit 0: ") ? Json::parse(text.substr(8)) : Json();
+  return text.starts_with("exit 0: ") ? Json::parse(text.substr(8))["layouts"][0] : Json();
 }
 
 int64_t counted_cost(const Json& report) {

@@ -159,7 +159,8 @@ TEST_CASE("cost-report compares layouts, as a table and as JSON") {
   CHECK(table.code == 0);
   CHECK(has(table.out, "elements, per device"));
   const Json both = Json::parse(
-      mtfc("cost-report " + kMnist + " --mesh p:4 --layout batch:p --layout hidden:p --format json").out);
+      mtfc("cost-report " + kMnist + " --mesh p:4 --layout batch:p --layout hidden:p --format json")
+          .out)["layouts"];
   REQUIRE(both.size() == 2);
   CHECK(both[0]["flops"]["einsum_useful"] == 327270400);
   CHECK(both[0]["communication"]["elements_per_device"] == 813056 + 2);  // the loss and the accuracy
@@ -169,7 +170,8 @@ TEST_CASE("cost-report compares layouts, as a table and as JSON") {
       mtfc("cost-report " + kMnist + " --mesh p:4 --mesh p:2 --layout batch:p --layout hidden:p --layout ''");
   CHECK(pairs.code == 2);
   CHECK(has(pairs.err, "2 --mesh and 3 --layout can't be combined"));
-  const Json init = Json::parse(mtfc("cost-report " + kMnist + " --entry evaluate --format json").out);
+  const Json init =
+      Json::parse(mtfc("cost-report " + kMnist + " --entry evaluate --format json").out)["layouts"][0];
   CHECK(init["flops"]["einsum_useful"] == 162611200);
 }
 
@@ -177,7 +179,7 @@ TEST_CASE("cost-report reads a model from standard input once for all its layout
   const std::string layouts = " --mesh all:4 --layout batch:all --layout hidden:all --format json";
   const Outcome piped = shell("$MTFC cost-report -" + layouts + " <" + kMnist);
   CHECK(piped.code == 0);
-  const Json reports = Json::parse(piped.out);
+  const Json reports = Json::parse(piped.out)["layouts"];
   REQUIRE(reports.size() == 2);
   CHECK(reports[1]["layout"]["hidden"] == Json::array({"all"}));
 }

@@ -54,7 +54,8 @@ int64_t initial_peak_of(const std::string& use) {
   const ScratchFolder folder;
   REQUIRE(outcome_in_models("$MTFC cost-report " + use + " --entry init -q -o '" + (folder / "init.json") +
                             "'") == "exit 0: ");
-  return Json::parse(folder.read("init.json"))["memory"]["peak_bytes_per_device"].get<int64_t>();
+  return Json::parse(folder.read("init.json"))["layouts"][0]["memory"]["peak_bytes_per_device"]
+      .get<int64_t>();
 }
 
 // Compares the largest rank with the plan: at most 10 % and 50 MB more, for the program itself and its

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -325,6 +326,98 @@ TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc r
     CHECK_THROWS_AS(read_hardware(text, "profile"), UserError);
   }
   judge.require_invalid_at(mistakes);
+}
+
+TEST_CASE("files may name their schema") {
+  const ScratchFolder folder;
+  const std::string model =
+      folder.write("model.json", R"({"$schema": "model.schema.json", "mtfc": 1, "dims": {"n": 4},
+          "inputs": {"x": {"dims": ["n"]}}, "ops": [{"out": "y", "op": "relu", "in": "x"}], "outputs": ["y"]})");
+  const std::string layout = folder.write(
+      "layout.json", R"({"$schema": "layout.schema.json", "mesh": {"a": 2}, "rules": [["n", "a"]]})");
+  CHECK(said_by(fmt::format("'{}' check '{}' --layout '{}'", MTFC_BINARY, model, layout)).code == 0);
+  const std::string number = folder.write("number.json", R"({"$schema": 1, "mtfc": 1, "ops": []})");
+  CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, number))
+            .text.find("/$schema: expected a string, found a number") != std::string::npos);
+  const std::string inner =
+      folder.write("inner.json", R"({"mtfc": 1, "ops": [], "inputs": {"x": {"dims": [], "$schema": "a"}}})");
+  CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, inner)).text.find("unknown key '$schema'") !=
+        std::string::npos);
+  if (!can_judge()) return;
+  Judge models("model"), layouts("layout");
+  models.add_file(model);
+  layouts.add_file(layout);
+  models.require_valid();
+  layouts.require_valid();
+}
+
+TEST_CASE("what commands write fits the schema that mtfc prints for it") {
+  if (!can_judge()) return;
+  const ScratchFolder folder;
+  folder.write("layout.json",
+               R"({"mesh": {"rows": 2, "cols": 2}, "device_order": [0, 2, 1, 3], "propagate": true,
+      "rules": [["batch", "rows"], ["d_ff", "cols", {"in": "layer_0/**"}]], "shardings": {"tokens": {"batch": "rows"}},
+      "shard_state_over": ["rows"]})");
+  folder.write("whole.json",
+               R"({"mesh": {"all": 4}, "shardings": {"images": {"batch": "all"}, "w1": {"hidden": "all"}}})");
+  const std::string small =
+      "transformer_lm.json --set layers=2 --set d_model=16 --set d_ff=32 --set vocab=32 "
+      "--set length=8 --set batch=4 ";
+  const std::string both = "--mesh rows:2,cols:2 --layout batch:rows,d_ff:cols ";
+  const std::pair<const char*, std::string> outputs[] = {
+      {"check", "check " + small + both + "--format json"},
+      {"check", "check mnist.json --mesh a:2 --layout bathc:a --format json"},
+      {"program", "compile " + small + both + "--emit json"},
+      {"program", "compile " + small + "--layout $F/layout.json --emit json"},
+      {"program", "compile mnist_conv.json --mesh a:2 --layout rows:a,rows2:a,rows3:a --emit json"},
+      {"program", "compile moe_lm.json --mesh a:2 --layout batch:a,experts:a --propagate --emit json"},
+      {"report", "cost-report " + small + both + "--format json"},
+      {"report", "cost-report " + small + "--layout $F/layout.json --tokens 1e9 --price 2/h --format json"},
+      {"report", "cost-report " + small +
+                     "--mesh a:2 --layout batch:a --layout batch:a,vocab:a,d_ff:a "
+                     "--layout d_model:a --ranks-per-node 1 --format json"},
+      {"report", "cost-report " + small + "--memory-limit 200KB --format json"},
+      {"report", "cost-report char_lm.json --entry decode --format json"},
+      {"report", "cost-report moe_lm.json --mesh a:2 --layout batch:a,experts:a --propagate --format json"},
+      {"explain", "explain " + small + both + "--format json"},
+      {"explain", "explain mnist.json 17 --mesh all:4 --layout batch:all --format json"},
+      {"explain", "explain mnist.json h --layout $F/whole.json --hardware local --format json"},
+      {"explain", "explain mnist_conv.json images --mesh a:2 --layout rows:a,rows2:a,rows3:a --format json"},
+      {"search", "search mnist.json --mesh a:2,b:2 --format json"},
+      {"search", "search mnist.json --mesh a:2,b:2 --memory-limit 2MB --format json"},
+      {"search", "search mnist.json --annotations --mesh a:2 --format json"},
+      {"fit", "search mnist.json --fit --devices 2 --memory-limit 4MB --format json"},
+      {"show", "show " + small + both + "--all --format json"},
+      {"show", "show " + small + both + "--rank 3 --format json"},
+      {"show", "show mnist.json w1 --layout $F/whole.json --format json"},
+      {"diff", "diff mnist.json batch:all hidden:all --mesh all:4 --format json"},
+      {"generate", "generate char_lm.json --set layers=1 --length 4 --beginnings 2 --format json"},
+      {"run-report", "run " + small + both + "--simulate --steps 2 -q --report -"},
+      {"metrics", "run " + small + "--steps 1 -q --metrics -"},
+  };
+  std::map<std::string, Judge> judges;
+  for (const auto& [schema, command] : outputs) {
+    CAPTURE(command);
+    const Outcome outcome =
+        outcome_of(fmt::format("cd '{}/models' && F='{}' && '{}' {} 2>/dev/null </dev/null", MTFC_SOURCE_DIR,
+                               folder.path.string(), MTFC_BINARY, command));
+    CHECK(outcome.text.size() > 2);
+    judges.try_emplace(schema, schema).first->second.add(outcome.text);
+  }
+  for (const auto& [schema, judge] : judges) {
+    CAPTURE(schema);
+    judge.require_valid();
+  }
+}
+
+TEST_CASE("a schema of outputs refuses keys that it does not have, and those that are missing") {
+  if (!can_judge()) return;
+  Judge judge("check");
+  judge.add(
+      R"({"mtfc_check": 1, "model": "m", "errors": 0, "warnings": 0, "notes": 0, "diagnostics": [], "x": 1})");
+  judge.add(R"({"mtfc_check": 1, "model": "m", "errors": 0, "warnings": 0, "notes": 0})");
+  judge.add(R"({"mtfc_check": 2, "model": "m", "errors": 0, "warnings": 0, "notes": 0, "diagnostics": []})");
+  judge.require_invalid_at({{"", ""}, {"", ""}, {"/mtfc_check", ""}});
 }
 
 }  // namespace mtfc::schema_test

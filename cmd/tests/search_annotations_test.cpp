@@ -30,8 +30,9 @@ Json found(const std::string& arguments) {
 
 int64_t plan_cost(const std::string& arguments) {
   const std::string text = outcome_in_models("$MTFC cost-report --quiet --format json " + arguments);
-  return text.starts_with("exit 0: ") ? Json::parse(text.substr(8))["plan"]["cost"].get<int64_t>()
-                                      : INT64_MAX;
+  return text.starts_with("exit 0: ")
+             ? Json::parse(text.substr(8))["layouts"][0]["plan"]["cost"].get<int64_t>()
+             : INT64_MAX;
 }
 
 }  // namespace
@@ -75,8 +76,8 @@ TEST_CASE("the layout of experts is found without help") {
   CHECK(best["shardings"]["wo"] == Json::parse(R"({"experts": ["all"]})"));
   CHECK(best["cost"] < plan_cost(model + " --mesh all:4 --layout groups:all,experts:all --propagate"));
   // The file gives the plan that was found.
-  const Json report =
-      parsed(outcome_in_models("$MTFC cost-report --format json " + model + " --layout " + layout));
+  const Json report = parsed(
+      outcome_in_models("$MTFC cost-report --format json " + model + " --layout " + layout))["layouts"][0];
   CHECK(report["plan"]["cost"] == best["cost"]);
   CHECK(report["communication"]["by_kind"]["all_to_all"]["count"] == 4);
   CHECK(report["flops"]["duplication"].get<double>() < 1.01);
@@ -117,9 +118,9 @@ TEST_CASE("rules for a part of the model hold in every command") {
   CHECK(outcome_in_models("$MTFC compile --quiet mnist.json --layout " + layout + " -o " + program) ==
         "exit 0: ");
   const std::string report = "$MTFC cost-report --quiet --format json ";
-  const Json saved = parsed(outcome_in_models(report + program));
-  CHECK(saved == parsed(outcome_in_models(report + "mnist.json --layout " + layout)));
-  CHECK(saved["limited_rules"] == best["limited_rules"]);
+  const Json saved = parsed(outcome_in_models(report + program))["layouts"];
+  CHECK(saved == parsed(outcome_in_models(report + "mnist.json --layout " + layout))["layouts"]);
+  CHECK(saved[0]["limited_rules"] == best["limited_rules"]);
   CHECK(outcome_in_models("$MTFC search mnist.json --layout " + layout)
             .starts_with("exit 2: mtfc: error: search compares layouts of rules"));
 }

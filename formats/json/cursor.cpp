@@ -96,6 +96,10 @@ bool Cursor::check_keys(const std::vector<std::string>& known,
   };
   for (const JsonMember& member : value_->members) {
     if (has(known, member.key)) continue;
+    if (pointer_.empty() && member.key == "$schema") {
+      find("$schema")->string();
+      continue;
+    }
     const Location at{*file_, member.place.line, member.place.column, child_pointer(pointer_, member.key)};
     if (has(unsupported, member.key))
       sink_->error(at, unsupported_message(fmt::format("'{}'", member.key)));

@@ -2,6 +2,18 @@
 
 namespace mtfc {
 
+Json schema_head(const std::string& title, const std::string& description) {
+  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+          {"title", title},
+          {"description", description}};
+}
+
+std::string schema_text(Json head, const Json& body, const Json& definitions) {
+  head.update(body);
+  if (!definitions.empty()) head["$defs"] = definitions;
+  return dump_lines(head, kAllLevels, 2);
+}
+
 Json reference(const std::string& name) {
   return {{"$ref", "#/$defs/" + name}};
 }

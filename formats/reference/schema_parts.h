@@ -8,6 +8,10 @@
 
 namespace mtfc {
 
+/// The beginning of every schema.
+Json schema_head(const std::string& title, const std::string& description);
+/// The text of a schema: its head, the keys of `body`, and the definitions if there are any.
+std::string schema_text(Json head, const Json& body, const Json& definitions);
 /// {"$ref": "#/$defs/NAME"}
 Json reference(const std::string& name);
 /// A string with text for people.

@@ -14,17 +14,11 @@
 namespace mtfc {
 namespace {
 
-// The beginning of every schema.
-Json schema(const std::string& title, const std::string& description) {
-  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-          {"title", title},
-          {"description", description}};
-}
-
-std::string text_of(Json head, const Json& body, const Json& definitions) {
-  head.update(body);
-  if (!definitions.empty()) head["$defs"] = definitions;
-  return dump_lines(head, kAllLevels, 2);
+// The text of the schema of a file that people write. It may name its schema.
+std::string file_schema_text(const Json& head, Json body, const Json& definitions) {
+  body["properties"]["$schema"] = {{"type", "string"},
+                                   {"description", "the schema of this file, for editors"}};
+  return schema_text(head, body, definitions);
 }
 
 Json axes_schema() {
@@ -357,7 +351,8 @@ std::string model_schema() {
        {"precision", precision_schema()},
        {"decode", decode_schema()}},
       {"mtfc"});
-  return text_of(schema("mtfc model", "The computation, on whole tensors"), body, model_definitions());
+  return file_schema_text(schema_head("mtfc model", "The computation, on whole tensors"), body,
+                          model_definitions());
 }
 
 std::string layout_schema() {
@@ -406,7 +401,8 @@ std::string layout_schema() {
         {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}, {"uniqueItems", true}}},
        {"doc", text_schema()}},
       {});
-  return text_of(schema("mtfc layout", "Which dimensions are split over which axes of the mesh"), body, {});
+  return file_schema_text(
+      schema_head("mtfc layout", "Which dimensions are split over which axes of the mesh"), body, {});
 }
 
 std::string hardware_schema() {
@@ -414,8 +410,8 @@ std::string hardware_schema() {
   add_properties(hardware_keys(), properties);
   std::vector<std::string> required;
   append_key_names(hardware_keys(), true, required);
-  return text_of(schema("mtfc hardware profile", "The capabilities of a device and its links"),
-                 object_schema(properties, required), {});
+  return file_schema_text(schema_head("mtfc hardware profile", "The capabilities of a device and its links"),
+                          object_schema(properties, required), {});
 }
 
 }  // namespace mtfc

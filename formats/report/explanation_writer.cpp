@@ -259,7 +259,8 @@ Json figures_json(const LayoutFigures& figures) {
 }
 
 Json head_json(const ExplanationStyle& style) {
-  return {{"model", style.program.program.model},
+  return {{"mtfc_explanation", 1},
+          {"model", style.program.program.model},
           {"entry", style.program.entry.name},
           {"mesh", json_of(style.program.layout.mesh)}};
 }

@@ -96,7 +96,8 @@ std::string fit_csv(const FitReport& report) {
 }
 
 std::string fit_json(const FitReport& report) {
-  Json json = {{"model", report.model},
+  Json json = {{"mtfc_fit", 1},
+               {"model", report.model},
                {"hardware", report.hardware},
                {"memory_limit", report.memory_limit},
                {"complete", report.result.is_complete},

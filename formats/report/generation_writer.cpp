@@ -18,7 +18,7 @@ std::string generation_json(const std::string& model, const std::vector<Generate
     if (sequence.score) json["score"] = *sequence.score;
     lines += (lines.empty() ? "\n  " : ",\n  ") + json.dump();
   }
-  return "{\"model\": " + Json(model).dump() + ", \"sequences\": [" + lines +
+  return "{\"mtfc_generation\": 1, \"model\": " + Json(model).dump() + ", \"sequences\": [" + lines +
          (lines.empty() ? "]}\n" : "\n]}\n");
 }
 

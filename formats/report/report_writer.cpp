@@ -250,13 +250,16 @@ Json impossible_object(const ComparedLayout& layout) {
           {"not_possible", layout.reason}};
 }
 
+std::string report_text(Json layouts) {
+  return dump_lines({{"mtfc_report", 1}, {"layouts", std::move(layouts)}}, 4);
+}
+
 }  // namespace
 
 std::string report_json(const std::vector<CostReport>& reports) {
-  if (reports.size() == 1) return dump_lines(report_object(reports.front()), 2);
   Json list = Json::array();
   for (const CostReport& report : reports) list.push_back(report_object(report));
-  return dump_lines(list, 3);
+  return report_text(std::move(list));
 }
 
 std::string report_json(const std::vector<ComparedLayout>& layouts) {
@@ -268,13 +271,12 @@ std::string report_json(const std::vector<ComparedLayout>& layouts) {
                                             {"device_order", layout.order->device_order},
                                             {"step_s", layout.order->step_s}};
   }
-  if (list.size() == 1) return dump_lines(list.item(0), 2);
-  return dump_lines(list, 3);
+  return report_text(std::move(list));
 }
 
 std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
                             const RunFacts& facts) {
-  Json both;
+  Json both = {{"mtfc_run_report", 1}};
   both["predicted"] = report_object(predicted);
   both["measured"] = report_object(measured);
   both["run"] = {{"arena_bytes_per_device", facts.arena_bytes},

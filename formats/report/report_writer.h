@@ -9,7 +9,7 @@
 
 namespace mtfc {
 
-/// One report as an object, several as a list. The output depends on the reports alone.
+/// {"mtfc_report": 1, "layouts": [report, ...]}. The output depends on the reports alone.
 std::string report_json(const std::vector<CostReport>& reports);
 
 /// The same; an impossible layout is an object with its mesh, its rules and the reason, `not_possible`.
@@ -47,7 +47,8 @@ struct RunFacts {
   // For each step of the program, one run of it: the mean over devices, and the largest of any process.
   std::vector<double> mean_seconds, max_seconds;
 };
-/// {"predicted": report, "measured": report, "run": facts}: both reports have the keys of report_json. In
+/// {"mtfc_run_report": 1, "predicted": report, "measured": report, "run": facts}: both reports have the keys of those of
+/// report_json. In
 /// `run`, `time` has the times by kind of step and step by step, with a collective's start and wait apart,
 /// and beside them the predicted times if `predicted` has any: for a collective, the waiting that the
 /// schedule leaves.

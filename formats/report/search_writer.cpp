@@ -208,7 +208,8 @@ std::string search_table(const AnnotationReport& report, const TableOptions& opt
 std::string search_json(const AnnotationReport& report) {
   const AnnotatedLayout& found = report.found;
   const CostReport& cost = *report.layout.report;
-  Json json = {{"model", cost.model},
+  Json json = {{"mtfc_annotation_search", 1},
+               {"model", cost.model},
                {"entry", cost.entry},
                {"mesh", json_of(found.layout.mesh)},
                {"rules", json_of(found.layout)},
@@ -229,7 +230,8 @@ std::string search_json(const AnnotationReport& report) {
 std::string search_json(const SearchReport& report) {
   const SearchCounts& counts = report.result.counts;
   const CostReport& best = *report.layouts.front().report;
-  Json json = {{"model", best.model}, {"entry", best.entry}, {"hardware", best.time->hardware}};
+  Json json = {
+      {"mtfc_search", 1}, {"model", best.model}, {"entry", best.entry}, {"hardware", best.time->hardware}};
   json["memory_limit"] = report.memory_limit > 0 ? Json(report.memory_limit) : Json();
   const bool is_complete = report.result.is_complete;
   json["proved"] = report.result.is_proved;

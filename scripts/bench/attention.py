@@ -29,7 +29,7 @@ def model(length):
 
 def peak_bytes(args, path):
     report = bench.output_of([bench.program(args, "mtfc"), "cost-report", path, "--format", "json"])
-    return json.loads(report)["memory"]["peak_bytes_per_device"]
+    return json.loads(report)["layouts"][0]["memory"]["peak_bytes_per_device"]
 
 
 def peer_seconds(args, length):

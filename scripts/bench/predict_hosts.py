@@ -73,7 +73,7 @@ def main():
         for case, layout in cases.items():
             report = json.loads(bench.output_of([mtfc, "cost-report", *model, "--mesh", mesh, "--layout", layout, "--hardware",
                                                  profile, "--format", "json", "-q"]))
-            predicted[case] = report["time"]["step_s"]
+            predicted[case] = report["layouts"][0]["time"]["step_s"]
         for _ in range(args.rounds):
             for case, layout in cases.items():
                 metrics = folder / "metrics.jsonl"

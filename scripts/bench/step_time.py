@@ -11,7 +11,7 @@ def call(*words):
 def predicted_seconds(mtfc, folder, arguments, profile):
     report = folder / "predicted.json"
     call(mtfc, "cost-report", *arguments, "-q", "--hardware", profile, "--format", "json", "-o", report)
-    return json.loads(report.read_text())["time"]["step_s"]
+    return json.loads(report.read_text())["layouts"][0]["time"]["step_s"]
 
 
 def measured_seconds(mtfc, folder, arguments, inputs, steps):
