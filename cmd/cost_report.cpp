@@ -28,6 +28,7 @@ namespace mtfc {
 namespace {
 
 constexpr size_t kStepsOfPage = 300;
+constexpr size_t kMostAdvised = 6;  // layouts about which advice is shown
 
 struct Options {
   ModelOptions model;
@@ -114,6 +115,24 @@ std::string reason_of(const UserError& error) {
   return text;
 }
 
+// The number of a layout, from 1, among those that are compared.
+struct LayoutNumber {
+  size_t number = 1;
+  size_t of = 1;
+};
+
+// Adds advice about a layout to its report and to the warnings that are shown, unless there are many layouts.
+void add_advice(std::vector<Diagnostic> advice, const LayoutNumber& layout, CostReport& report,
+                std::vector<Diagnostic>& warnings) {
+  for (Diagnostic& warning : advice) {
+    report.warnings.push_back(warning.hint.empty() ? warning.message
+                                                   : fmt::format("{} ({})", warning.message, warning.hint));
+    if (layout.of > kMostAdvised) continue;
+    if (layout.of > 1) warning.message = fmt::format("[{}] {}", layout.number, warning.message);
+    warnings.push_back(std::move(warning));
+  }
+}
+
 // The model under each layout. If there are several, an illegal one is part of the result, unless all are
 // illegal.
 std::vector<ComparedLayout> compared(const Options& options, const Hardware& hardware, const Model& model,
@@ -148,13 +167,10 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
       warnings.push_back({{}, warning, "", Severity::kWarning});
     report(options, *program, hardware, made.back());
     if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
-    if (layouts.size() > 1)
-      continue;  // the advice is for the layout that one has, not for a choice among many
-    for (Diagnostic& warning : layout_warnings({model, layout, compiled_with, *program}, options.entry)) {
-      made.back().report->warnings.push_back(
-          warning.hint.empty() ? warning.message : fmt::format("{} ({})", warning.message, warning.hint));
-      warnings.push_back(std::move(warning));
-    }
+    // Which tensor could be gathered less is advice for the layout that one has, not for a choice among many.
+    add_advice(layouts.size() == 1 ? layout_warnings({model, layout, compiled_with, *program}, options.entry)
+                                   : waste_warnings(*program, entry_of(options, *program)),
+               {made.size(), layouts.size()}, *made.back().report, warnings);
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
   return made;
@@ -192,6 +208,7 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
       warnings.push_back({{}, warning, "", Severity::kWarning});
     made.push_back({program.model, program.layout, {}, {}, {}});
     report(options, program, hardware, made.back());
+    add_advice(waste_warnings(program, entry_of(options, program)), {}, *made.back().report, warnings);
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
     made = compared(options, hardware, model, layouts, warnings);

@@ -8,12 +8,16 @@
 
 namespace mtfc {
 
+std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry) {
+  return warnings_of(waste_of(program, entry), program.mesh());
+}
+
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry) {
   const auto& [model, layout, options, program] = compiled;
   const std::string name =
       chosen_entry(entry, [&](std::string_view known) { return program.find(known) != nullptr; });
   const EntryPoint& looked_at = *program.find(name);
-  std::vector<Diagnostic> warnings = warnings_of(waste_of(program, looked_at), program.mesh());
+  std::vector<Diagnostic> warnings = waste_warnings(program, looked_at);
   if (!may_gather(program, looked_at)) return warnings;
   const ExplainedProgram explained(model, layout, options, program, looked_at);
   for (const CostlyGather& gather : costly_gathers(explained))

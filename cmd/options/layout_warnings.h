@@ -25,4 +25,7 @@ struct CompiledModel {
 /// step, or else the evaluation. Compiles the model for some dozen other layouts if a tensor is gathered at great cost.
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry);
 
+/// The warnings and notes of devices that idle or hold copies alone, which compile nothing; also for a saved program.
+std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry);
+
 }  // namespace mtfc

@@ -166,6 +166,24 @@ TEST_CASE("layouts that do not fit into a device come last, and the best one fit
   CHECK(has(csv, ",8000000000,yes,0,"));
 }
 
+TEST_CASE("a comparison and a saved program have advice too") {
+  const std::string layouts = "mnist.json --set batch=1 --mesh dp:4 --layout batch:dp --layout hidden:dp ";
+  const std::string compared = outcome_in_models("$MTFC cost-report " + layouts);
+  CHECK(has(compared, "mtfc: warning: [1] 'batch' has 1 element for the 4 devices along dp"));
+  CHECK_FALSE(has(compared, "warning: [2]"));
+  const Json reports =
+      Json::parse(outcome_in_models("$MTFC cost-report -q --format json " + layouts).substr(8))["layouts"];
+  REQUIRE(reports[0]["warnings"].size() == 1);
+  CHECK(has(reports[0]["warnings"][0].get<std::string>(), "3 of them are idle"));
+  CHECK(reports[1]["warnings"].empty());
+  const ScratchFolder folder;
+  const std::string program = folder / "p.json";
+  CHECK(outcome_in_models("$MTFC compile -q mnist.json --set batch=1 --mesh dp:4 --layout batch:dp -o " +
+                          program) == "exit 0: ");
+  CHECK(has(outcome_in_models("$MTFC cost-report " + program),
+            "mtfc: warning: 'batch' has 1 element for the 4"));
+}
+
 TEST_CASE("what it takes to train on many tokens") {
   const std::string command =
       "$MTFC cost-report transformer_lm.json --set batch=16 --set length=64 --mesh all:4 --layout batch:all "
