@@ -43,7 +43,7 @@ const Command kCompletionCommand = {
         "shells look for them, so that nothing else need be done.",
     .examples =
         "  source <(mtfc completion bash)  # or in ~/.bashrc\n"
-        "  mtfc completion zsh -o ~/.zfunc/_mtfc  # with fpath+=~/.zfunc in ~/.zshrc, before compinit\n"
+        "  mtfc completion zsh -o ~/.zfunc/_mtfc  # in a folder of fpath\n"
         "  mtfc completion fish | source  # or in ~/.config/fish/config.fish",
     .setup = setup,
 };

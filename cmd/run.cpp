@@ -69,10 +69,9 @@ const Command kRunCommand = {
     .name = "run",
     .summary = "train or evaluate a model, alone or under mpiexec",
     .description =
-        "Trains a model, or with --evaluate evaluates it. Unless a launcher has started it, it starts a "
-        "rank for each device of the mesh by itself. Results do not depend on the layout. SIGINT and "
-        "SIGTERM end the run after the current step, and with --checkpoint it can go on from there, with "
-        "any layout.",
+        "Trains a model, or with --evaluate evaluates it. Unless a launcher has started it, it starts a rank "
+        "for each device of the mesh by itself. Results do not depend on the layout. SIGINT and SIGTERM end "
+        "the run; with --checkpoint it is saved before, and can go on from there with any layout.",
     .examples =
         "  mtfc run model.json --steps 100\n"
         "  mtfc run model.json --mesh all:4 --layout batch:all --steps 100 --metrics log.jsonl\n"

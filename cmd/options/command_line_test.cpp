@@ -240,6 +240,14 @@ TEST_CASE("the table of commands has what the parser understands") {
   CHECK(option("--help").group == "General");
 }
 
+TEST_CASE("a list of options shows the beginning of a long help text") {
+  CHECK(brief("how; and why") == "how; and why");
+  const std::string much = " and so on, and so on, and so on, and so on, and so on, and so on";
+  CHECK(brief("end the run if a rank waits;" + much) == "end the run if a rank waits");
+  CHECK(brief("b: in very few bits (not many):" + much) == "b: in very few bits");
+  CHECK(brief("nothing ends it" + much) == "nothing ends it" + much);
+}
+
 TEST_CASE("options are shown in their groups, in one order") {
   Mill mill;
   std::string file, layout;

@@ -7,6 +7,8 @@ namespace mtfc {
 namespace {
 
 constexpr size_t kLongHelp = 70;
+constexpr size_t kLeastBrief =
+    15;  // less says too little, as would "bf16" of "bf16: mixed precision; f64: ..."
 
 const std::vector<std::pair<OptionGroup, const char*>>& headings() {
   static const std::vector<std::pair<OptionGroup, const char*>> kHeadings = {
@@ -70,7 +72,8 @@ void find_files(OptionEntry& entry) {
 
 std::string brief(const std::string& help) {
   if (help.size() <= kLongHelp) return help;
-  const size_t end = std::min({help.find("; "), help.find(": "), help.find(" ("), help.size()});
+  const size_t end = std::min({help.find("; ", kLeastBrief), help.find(": ", kLeastBrief),
+                               help.find(" (", kLeastBrief), help.size()});
   return help.substr(0, end);
 }
 
