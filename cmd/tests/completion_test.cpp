@@ -197,6 +197,10 @@ TEST_CASE("zsh completes commands, options, values and files") {
   CHECK(in_zsh("mtfc check m.json --format ") == Words{"json", "text"});
   CHECK(in_zsh("mtfc schema ") == Words{"hardware", "layout", "model"});
   CHECK(in_zsh("mtfc run mod") == Words{"model.json"});
+  CHECK(in_zsh("mtfc check m.json --form") == Words{"--format"});
+  CHECK(in_zsh("mtfc cost-report m.json --hardware tpu") == Words{"tpu-v2", "tpu-v3"});
+  CHECK(in_zsh("mtfc run m.json --map na") == Words{"names.map"});
+  CHECK(in_zsh("mtfc run m.json --input images=idx:di") == Words{"images=idx:digits.gz"});
 }
 
 }  // namespace mtfc::completion_test
