@@ -81,6 +81,12 @@ std::string unnumbered(std::string_view name) {
   return joined(made.texts, std::vector<std::string>(made.numbers.size(), "*"));
 }
 
+std::string repetition(std::string_view name) {
+  std::string text;
+  for (const std::string& number : cut(name).numbers) text += (text.empty() ? "" : "/") + number;
+  return text;
+}
+
 std::string folded(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   const std::vector<std::string> texts = cut(names.front()).texts;

@@ -14,6 +14,12 @@ TEST_CASE("the numbers of repetitions are left out of names") {
     CHECK(unnumbered(name) == name);
 }
 
+TEST_CASE("the number of a repetition") {
+  CHECK(repetition("layers_12/ffn/inner") == "12");
+  CHECK(repetition("outer_1/inner_02/q") == "1/02");
+  CHECK(repetition("w1").empty());
+}
+
 TEST_CASE("names that differ in the numbers of repetitions are folded into one") {
   std::vector<std::string> layers;
   for (int i = 11; i >= 0; --i) layers.push_back("layers_" + std::to_string(i) + "/ffn/inner");
