@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "core/program/repeated_names.h"
@@ -30,24 +31,33 @@ std::string part_of(const StepCost& step, size_t depth) {
   const size_t own = step.phase == Phase::kUpdate ? 1 + kAddedByUpdate : 1;
   const size_t scopes = components.size() > own ? components.size() - own : 0;
   std::string part;
-  for (size_t i = 0; i < std::min(depth, scopes); ++i) part += (i > 0 ? "/" : "") + unnumbered(components[i]);
+  for (size_t i = 0; i < std::min(depth, scopes); ++i) part += (i > 0 ? "/" : "") + components[i];
   return part;
 }
 
 }  // namespace
 
 std::vector<PartTime> part_times(const CostReport& report, size_t depth) {
-  std::map<std::string, PartTime> found;
+  struct Part {
+    PartTime time;
+    std::set<std::string> names;
+  };
+  std::map<std::string, Part> found;
   for (const StepCost& step : report.steps) {
     if (step.time.at_peak_s <= 0 && step.time.seconds <= 0) continue;
     const std::string name = part_of(step, depth);
-    PartTime& part = found[name];
-    part.part = name;
+    auto& [part, names] = found[unnumbered(name)];
+    names.insert(name);
     (step.axes.empty() ? part.kernels_s : part.collectives_s) += step.time.seconds;
     part.at_peak_s += step.time.at_peak_s;
+    part.bytes_sent += step.count.bytes_sent;
   }
   std::vector<PartTime> parts;
-  for (const auto& [name, part] : found) parts.push_back(part);
+  for (auto& [form, part] : found) {
+    part.time.part = form;
+    part.time.names.assign(part.names.begin(), part.names.end());
+    parts.push_back(std::move(part.time));
+  }
   std::stable_sort(parts.begin(), parts.end(), [](const PartTime& a, const PartTime& b) {
     return a.kernels_s + a.collectives_s > b.kernels_s + b.collectives_s;
   });

@@ -5,6 +5,7 @@
 //
 // Parts that differ only in the number of a repeated block are one part, whose times are added up.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,12 @@
 namespace mtfc {
 
 struct PartTime {
-  std::string part;      // "" for what belongs to no block
-  double kernels_s = 0;  // regardless of overlap, like the next one
+  std::string part;                // "" for what belongs to no block
+  std::vector<std::string> names;  // the repetitions that are added up: `layers_0/sparse`, `layers_1/sparse`
+  double kernels_s = 0;            // regardless of overlap, like the next one
   double collectives_s = 0;
   double at_peak_s = 0;  // at the peak rates of what each step uses most: its roofline
+  int64_t bytes_sent = 0;
 };
 
 /// The parts of a report that has times, the longest first. depth: at least 1.

@@ -25,12 +25,17 @@ TEST_CASE("times are added up by blocks, whatever their number, with gradients a
                   step("layers_3/dense/y", 0.5, 0.25),
                   step("loss", 0.125, 0),
                   step("idle", 0, 0)};
+  report.steps[0].count.bytes_sent = 20;
+  report.steps[2].count.bytes_sent = 50;
   const std::vector<PartTime> parts = part_times(report, 2);
   REQUIRE(parts.size() == 3);
   CHECK(parts[0].part == "layers_*/sparse");
   CHECK(parts[0].kernels_s == 11);
   CHECK(parts[0].collectives_s == 4);
   CHECK(parts[0].at_peak_s == 6.5);
+  CHECK(parts[0].bytes_sent == 70);
+  CHECK(parts[0].names == std::vector<std::string>{"layers_0/sparse", "layers_12/sparse"});
+  CHECK(parts[1].names == std::vector<std::string>{"layers_3/dense"});
   CHECK(parts[1].part == "layers_*/dense");
   CHECK(parts[2].part.empty());
   const std::vector<PartTime> deeper = part_times(report, 9);

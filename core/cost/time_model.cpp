@@ -165,7 +165,9 @@ class Clocks {
     const int64_t times = entry_.steps[loop.begin].as<BeginLoop>()->times;
     const auto more = static_cast<double>(std::max<int64_t>(times, 1) - 1);
     const double length = std::max(now_, network_) - std::max(round.begin, round.network);
-    now_ += more * std::max(length, now_ - round.begin);
+    const double first = now_ - round.begin, each = std::max(length, first);
+    if (rounds_.empty()) cost_.loops.push_back({round.begin, first, each, std::max<int64_t>(times, 1)});
+    now_ += more * each;
     if (network_ > round.network) network_ = std::max(network_, now_);
   }
 

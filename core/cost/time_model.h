@@ -33,6 +33,14 @@ struct StepTime {
   double at_peak_s = 0;
 };
 
+/// A loop that no other loop contains. Its first round takes first_s, each other one round_s.
+struct LoopTime {
+  double begin_s = 0;
+  double first_s = 0;
+  double round_s = 0;
+  int64_t rounds = 1;
+};
+
 struct TimeCost {
   std::string hardware;
   double compute_s = 0;        // all kernels
@@ -43,6 +51,7 @@ struct TimeCost {
   double roofline_s = 0;
   double efficiency = 0;        // useful products at peak on all devices, over step_s
   std::vector<StepTime> steps;  // one for each step of the entry point
+  std::vector<LoopTime> loops;  // in the order of time
 };
 
 /// `counts` are predicted_counts() of `entry`, or those of a run.

@@ -282,6 +282,12 @@ TEST_CASE("a loop takes as long as its rounds") {
     CHECK(seven.communication_s == doctest::Approx(7 * one.communication_s));
     CHECK(seven.roofline_s == doctest::Approx(7 * one.roofline_s));
     CHECK(seven.steps[3].seconds == doctest::Approx(7 * one.steps[3].seconds));
+    REQUIRE(seven.loops.size() == 1);
+    const LoopTime& loop = seven.loops[0];
+    CHECK(loop.begin_s == 0);
+    CHECK(loop.rounds == 7);
+    CHECK(loop.first_s == doctest::Approx(one.step_s));
+    CHECK(loop.first_s + 6 * loop.round_s == doctest::Approx(seven.step_s));
   }
 }
 
