@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "cmd/batch/batch_file.h"
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
@@ -16,6 +17,7 @@
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/reshard_limit.h"
+#include "cmd/options/version.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
@@ -27,7 +29,7 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kStepsOfPage = 300;
+constexpr size_t kRowsOfPage = 300;
 constexpr size_t kMostAdvised = 6;  // layouts about which advice is shown
 
 struct Options {
@@ -47,6 +49,7 @@ struct Options {
   TrainingPlan training;
   int64_t memory_limit = 0;   // bytes per device; 0: none
   int64_t reshard_limit = 0;  // likewise
+  std::string command;        // as a page states it
 };
 
 // Pairs meshes with layouts; a list of one is shared.
@@ -225,9 +228,22 @@ std::string format_of(const Options& options) {
   return output_format(kinds, options.file, options.format, "table");
 }
 
-std::string page_of(const std::vector<ComparedLayout>& layouts, const Options& options, size_t top) {
-  return options.parts ? report_html(layouts, top, static_cast<size_t>(*options.parts))
-                       : report_html(layouts, top);
+std::string page_of(const std::vector<ComparedLayout>& layouts, const Options& options,
+                    const Hardware& hardware) {
+  PageOptions page;
+  page.top = options.top ? static_cast<size_t>(*options.top) : kRowsOfPage;
+  if (options.parts) page.parts = static_cast<size_t>(*options.parts);
+  page.ranks_per_node = ranks_per_node(options, hardware);
+  page.origin = {options.command, version_text(), options.model.sets, hardware};
+  return report_html(layouts, page);
+}
+
+// The command that makes a page of the same figures, whatever file this one goes to.
+std::string command_of(const CommandLine& line) {
+  std::string command = "mtfc cost-report";
+  for (const std::string& word : line.given({"-o", "--format", "--quiet", "--no-color"}))
+    command += " " + shell_word(word);
+  return command + " -o report.html";
 }
 
 int run(const Options& options) {
@@ -241,7 +257,8 @@ int run(const Options& options) {
   if (options.parts && format != "table" && format != "html")
     throw UserError("--parts is for tables and pages; the JSON has the times of every step",
                     "leave out --parts, or --format " + format);
-  const std::vector<ComparedLayout> layouts = reports(options, hardware_profile(options.hardware));
+  const Hardware hardware = hardware_profile(options.hardware);
+  const std::vector<ComparedLayout> layouts = reports(options, hardware);
   TableOptions table;
   if (options.top) table.top = static_cast<size_t>(*options.top);
   if (options.parts) table.parts = static_cast<size_t>(*options.parts);
@@ -250,7 +267,7 @@ int run(const Options& options) {
   const std::optional<size_t> top = options.top ? std::optional(table.top) : std::nullopt;
   write_text(options.file, format == "table"  ? report_table(layouts, table)
                            : format == "csv"  ? report_csv(layouts, top)
-                           : format == "html" ? page_of(layouts, options, top.value_or(kStepsOfPage))
+                           : format == "html" ? page_of(layouts, options, hardware)
                                               : report_json(layouts));
   return kExitSuccess;
 }
@@ -284,9 +301,11 @@ std::function<int()> setup(CommandLine& line) {
   add_reshard_limit(line, options->reshard_limit);
   add_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
-  line.add_option("--top", options->top,
-                  "for one layout, the number of steps and of tensors alive at the memory peak to list "
-                  "(default: 10); for csv, print a line for each of the N costliest steps of each layout")
+  line.add_option(
+          "--top", options->top,
+          "for one layout, the number of steps and of tensors alive at the memory peak to list "
+          "(default: 10); for html, the rows of each long table (default: 300); for csv, print a line for "
+          "each of the N costliest steps of each layout")
       .check(whole_number(0))
       .type_name("N");
   line.add_option("--parts", options->parts,
@@ -329,6 +348,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   return [options, line] {
     options->plans_for_hardware = line.option("--hardware").is_given();
+    options->command = command_of(line);
     return run(*options);
   };
 }

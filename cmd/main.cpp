@@ -12,6 +12,7 @@
 #include "cmd/manual/topics.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/version.h"
 #include "cmd/terminal/error_text.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/lost_files.h"
@@ -29,7 +30,7 @@ const Command* const kCommands[] = {
     &kSlurmCommand,     &kVerifyCommand};
 
 int run(int argc, char** argv) {
-  const std::string version = std::string("mtfc ") + MTFC_VERSION;
+  const std::string version = version_text();
   CommandParser parser(
       "mtfc",
       "mtfc compiles and runs distributed tensor programs: a model with named dimensions and a "

@@ -73,7 +73,8 @@ TEST_CASE("the parts of the memory at the peak add up to it") {
     CHECK(has(csv, fmt::format(",{},", memory["alignment_and_gaps"].get<int64_t>())));
     const ScratchFolder folder;
     CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
-    CHECK(has(contents(folder / "r.html"), fmt::format("<td>together</td><td data-v=\"{}\">", together)));
+    CHECK(has(contents(folder / "r.html"),
+              fmt::format("<th scope=row>together</th><td data-v=\"{}\">", together)));
   }
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("variables of a group are counted apart") {
   const ScratchFolder folder;
   CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
   const std::string page = contents(folder / "r.html");
-  CHECK(has(page, fmt::format("<td>variables of experts</td><td data-v=\"{}\">", kBytes)));
+  CHECK(has(page, fmt::format("<th scope=row>variables of experts</th><td data-v=\"{}\">", kBytes)));
   CHECK(has(page, "variables and state of experts"));
   // Programs keep the group.
   CHECK(outcome_in_models("$MTFC compile moe_lm.json --set layers=2 -o " + folder / "program.json") ==
@@ -116,7 +117,7 @@ TEST_CASE("the time of each part of a model is shown beside the least at peak ra
             .starts_with("exit 2: mtfc: error: --parts is for tables and pages"));
   const ScratchFolder folder;
   CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
-  CHECK(has(contents(folder / "r.html"), "<tr><td>layer_*/ffn"));
+  CHECK(has(contents(folder / "r.html"), "<th scope=row>layer_{0..2}/ffn"));
 }
 
 // GShard, table 1: 600, 200, 150 and 12.5 billion, of which experts have all but the dense part.
@@ -233,6 +234,27 @@ TEST_CASE("a sweep can be cut down to the layouts that no other one dominates") 
   const ScratchFolder folder;
   CHECK(outcome_in_models(sweep + "-q -o " + folder / "r.html") == "exit 0: ");
   CHECK(has(contents(folder / "r.html"), "<div class=cloud>"));
+}
+
+TEST_CASE("a page says how it was made, and is the same whatever its name") {
+  const ScratchFolder folder;
+  const std::string report =
+      "$MTFC cost-report transformer_lm.json -q --set layers=3 --set d_ff=512 --mesh a:2,b:4 --layout "
+      "batch:a,heads:b --ranks-per-node 4 -o ";
+  CHECK(outcome_in_models(report + folder / "one.html") == "exit 0: ");
+  CHECK(outcome_in_models(report + folder / "two.html") == "exit 0: ");
+  const std::string page = contents(folder / "one.html");
+  CHECK(page == contents(folder / "two.html"));
+  CHECK(has(page,
+            "<code>mtfc cost-report transformer_lm.json --set layers=3 --set d_ff=512 --mesh a:2,b:4 "
+            "--layout batch:a,heads:b --ranks-per-node 4 -o "
+            "report.html</code>"));
+  CHECK(has(page, "<code>d_ff=512</code>"));
+  CHECK(has(page, "<dt>hardware</dt><dd>local: "));
+  CHECK(has(page, "2 nodes of 4 consecutive ranks"));
+  const std::string version = outcome_in_models("$MTFC --version");
+  CHECK(has(page, "<dd>" + version.substr(8, version.size() - 9) + "</dd>"));
+  CHECK(has(page, "<summary>layer_{0..2}/"));
 }
 
 TEST_CASE("formats follow the name of the file") {

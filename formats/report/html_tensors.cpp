@@ -1,8 +1,11 @@
+#include "formats/report/html_tensors.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "core/program/repeated_names.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
 
@@ -11,7 +14,7 @@ namespace {
 
 constexpr int64_t kSide = 8;       // a side with at most this many shards is drawn in full
 constexpr size_t kMostDrawn = 60;  // different tensors
-constexpr size_t kMostNamed = 6;   // tensors named above a shared drawing
+constexpr size_t kMostNamed = 6;   // tensors named above a shared drawing, those of repeated blocks as one
 constexpr int64_t kMostRanks = 4;  // named in a shard
 
 // The shards along one side: all combinations of the pieces of some dimensions, major first.
@@ -49,14 +52,16 @@ class TensorDrawing {
         text += fmt::format(", <b>{}</b> over {} {}", html_escaped(tensor_.dims[d].name),
                             html_escaped(mesh_.names(tensor_.sharding.dims[d])),
                             side == &down_ ? "(down)" : "(across)");
-    text += "</p><div class=wide><table class=matrix>";
+    text += fmt::format(
+        "</p><div class=wide tabindex=0 role=group aria-label=\"shards of {}\"><table class=matrix>",
+        html_escaped(tensor_.name));
     if (!across_.dims.empty()) {
       text += "<tr>" + std::string(down_.dims.empty() ? "" : "<td></td>");
-      for (const int64_t column : across_.drawn) text += "<th>" + ranges(across_, column) + "</th>";
+      for (const int64_t column : across_.drawn) text += "<th scope=col>" + ranges(across_, column) + "</th>";
       text += "</tr>";
     }
     for (const int64_t row : down_.drawn) {
-      text += "<tr>" + (down_.dims.empty() ? std::string() : "<th>" + ranges(down_, row) + "</th>");
+      text += "<tr>" + (down_.dims.empty() ? std::string() : "<th scope=row>" + ranges(down_, row) + "</th>");
       for (const int64_t column : across_.drawn) text += cell(row, column);
       text += "</tr>";
     }
@@ -127,11 +132,26 @@ int64_t size_of_tensor(const TensorCost& tensor) {
   return elements(tensor.dims);
 }
 
+// The names of the tensors in their order, with those of repeated blocks folded into one.
+std::vector<std::string> folded_names(const std::vector<const TensorCost*>& tensors) {
+  std::map<std::string, size_t> places;
+  std::vector<std::vector<std::string>> groups;
+  for (const TensorCost* tensor : tensors) {
+    const auto [at, is_new] = places.try_emplace(unnumbered(tensor->name), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(tensor->name);
+  }
+  std::vector<std::string> names;
+  for (const std::vector<std::string>& group : groups) names.push_back(folded(group));
+  return names;
+}
+
 std::string caption(const std::vector<const TensorCost*>& alike, const Mesh& mesh) {
+  const std::vector<std::string> all = folded_names(alike);
   std::string names;
-  for (size_t i = 0; i < std::min(alike.size(), kMostNamed); ++i)
-    names += (i == 0 ? "" : ", ") + html_escaped(alike[i]->name);
-  if (alike.size() > kMostNamed) names += fmt::format(" and {} more", alike.size() - kMostNamed);
+  for (size_t i = 0; i < std::min(all.size(), kMostNamed); ++i)
+    names += (i == 0 ? "" : ", ") + html_escaped(all[i]);
+  if (all.size() > kMostNamed) names += fmt::format(" and {} more", all.size() - kMostNamed);
   std::string dims;
   for (const Dim& dim : alike.front()->dims)
     dims +=

@@ -1,11 +1,13 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
 #include "core/testing/text.h"
+#include "formats/report/html_sections.h"
+#include "formats/report/html_tensors.h"
 #include "formats/report/report_writer.h"
-#include "formats/text/html_text.h"
 
 namespace mtfc::report_html_test {
 
@@ -36,18 +38,37 @@ size_t count(const std::string& text, const std::string& part) {
   return times;
 }
 
+std::string page_of(const std::vector<ComparedLayout>& layouts, size_t top = 10) {
+  PageOptions options;
+  options.top = top;
+  return report_html(layouts, options);
+}
+
+StepCost step(const std::string& name, double begin, double end, AxisList axes = {}) {
+  StepCost made;
+  made.name = name;
+  made.kind = axes.empty() ? "einsum" : "all_gather";
+  made.axes = std::move(axes);
+  made.time = {end - begin, begin, end, "compute"};
+  made.count = {6, 6, 0, made.axes.empty() ? 0 : 4};
+  return made;
+}
+
 }  // namespace
 
 TEST_CASE("a page stands alone and keeps names out of its markup") {
-  const std::string page = report_html({example()}, 10);
+  const std::string page = page_of({example()});
   CHECK(page.starts_with("<!doctype html>\n"));
   CHECK(page.ends_with("</html>\n"));
   for (const char* loaded : {"http:", "https:", "src=", "<link", "@import", "url("})
     CHECK_FALSE(has(page, loaded));
+  // Buttons and fields work with the script alone, so it makes them.
+  const std::string markup = page.substr(0, page.find("<script>"));
+  for (const char* idle : {"<button", "<input", " title=\"", "onclick"}) CHECK_FALSE(has(markup, idle));
   CHECK(has(page, "<h1>a&lt;b</h1>"));
   CHECK(has(page, "h&quot;"));
   CHECK_FALSE(has(page, "A step over time"));
-  CHECK(has(report_html({example()}, 1), "The 1 costliest of 2"));
+  CHECK(has(page_of({example()}, 1), "The 1 costliest of 2"));
 }
 
 TEST_CASE("a collective's step links to what it is for") {
@@ -62,16 +83,17 @@ TEST_CASE("a collective's step links to what it is for") {
   reshard.maker = {"s", "einsum", "/ops/0", {}};
   reshard.readers = {{"y<", "relu", "/ops/1", {}}};
   reshard.bytes = 12;
-  const std::string page = report_html({layout}, 10);
+  const std::string page = page_of({layout});
   CHECK(has(page, "<a href=\"#collective-1-1\">all_reduce</a>"));
-  CHECK(has(page, "<tr id=collective-1-1><td>s</td><td data-v=\"12\">12 B</td><td data-v=\"1\">1</td>"));
+  CHECK(has(page,
+            "<tr id=collective-1-1><th scope=row>s</th><td data-v=\"12\">12 B</td><td data-v=\"1\">1</td>"));
   CHECK(has(page, ">all_reduce<br>over rows</td><td class=\"word flow\">[io, sum over rows]<br>[io]</td>"));
-  CHECK(has(page, "<span title=\"/ops/1\">relu y&lt;</span>"));
+  CHECK(has(page, "relu y&lt; <small>/ops/1</small>"));
   // The smaller collectives of a long page are left out, and nothing links to them.
   layout.reshards.push_back(reshard);
   layout.reshards.back().bytes = 20;
   layout.reshards.back().step = StepIndex(0);
-  CHECK_FALSE(has(report_html({layout}, 1), "collective-1-1"));
+  CHECK_FALSE(has(page_of({layout}, 1), "collective-1-1"));
 }
 
 TEST_CASE("tensors are drawn as matrices of shards with their ranks") {
@@ -82,10 +104,13 @@ TEST_CASE("tensors are drawn as matrices of shards with their ranks") {
           "<h4>w, w2</h4><p>io 7 &times; hidden 64; unreduced over rows: each rank holds a part of its sum"));
   // Rows 0 and 1 of x are on the first row of the mesh, ranks 0 to 15; rows 2 to 4 on the second.
   CHECK(has(drawn,
-            "<th>0&ndash;1</th><td style=\"background:hsl(0 70% 85%)\">0 1 2 &#8230; 15 <small>(16 ranks)"));
-  CHECK(has(drawn, "<th>2&ndash;4</th><td style=\"background:hsl(47 70% 85%)\">16 17 18 &#8230; 31 <small>"));
+            "<th scope=row>0&ndash;1</th><td style=\"background:hsl(0 70% 85%)\">0 1 2 &#8230; 15 <small>(16 "
+            "ranks)"));
+  CHECK(has(
+      drawn,
+      "<th scope=row>2&ndash;4</th><td style=\"background:hsl(47 70% 85%)\">16 17 18 &#8230; 31 <small>"));
   // w has 16 shards across: six, a gap, and the last one; each is on two ranks.
-  CHECK(has(drawn, "<th>&#8943;</th><th>60&ndash;63</th>"));
+  CHECK(has(drawn, "<th scope=col>&#8943;</th><th scope=col>60&ndash;63</th>"));
   CHECK(has(drawn, ">5 21</td><td class=gap>&#8943;</td>"));
   CHECK(has(drawn, ">15 31</td></tr>"));
 }
@@ -96,12 +121,21 @@ TEST_CASE("drawings follow the device order") {
   CHECK(has(tensor_drawings(*example(order).report), ">26 10</td><td class=gap>"));
 }
 
+TEST_CASE("tensors of repeated blocks share a name") {
+  CostReport report = *example().report;
+  for (const char* name : {"layers_0/q", "layers_1/q", "layers_2/q"}) {
+    report.tensors.push_back(report.tensors[1]);
+    report.tensors.back().name = name;
+  }
+  CHECK(has(tensor_drawings(report), "<h4>w, w2, layers_{0..2}/q</h4>"));
+}
+
 TEST_CASE("variables of a group, and what the optimizer keeps for them, are drawn apart") {
   CostReport report = *example().report;
   report.memory.variables = 700;
   report.memory.optimizer_state = 60;
   report.memory.groups = {{"experts", {600, 50}}};
-  const std::string drawn = memory_drawing(report);
+  const std::string drawn = step_drawing(report);
   CHECK(has(drawn, "variables and state of experts"));
   CHECK(has(drawn, "other variables and state"));
 }
@@ -112,29 +146,219 @@ TEST_CASE("the peak of the memory is drawn however many steps there are") {
   many[77777] = 899;
   const std::vector<int64_t> none(many.size());
   report.memory_over_steps = {none, many, none, none, 77777};
-  const std::string drawn = memory_drawing(report);
-  CHECK(drawn.size() < 150000);
-  CHECK(has(drawn, " 0.00H"));
+  const std::string drawn = step_drawing(report);
+  CHECK(drawn.size() < 5000);
+  CHECK(has(drawn, "V0H"));
   CHECK(has(drawn, "most in step 77777"));
+  CHECK(has(drawn, "<span>step 99999</span>"));
 }
 
 TEST_CASE("the timeline has a lane for kernels and one for each group of axes") {
   CostReport report = *example().report;
-  CHECK(timeline_drawing(report).empty());
+  CHECK_FALSE(has(step_drawing(report), "class=lane"));
   report.time.emplace().step_s = 4;
   report.steps[0].time = {1, 0, 1, "compute"};
   report.steps[1].time = {3, 1, 4, "network"};
-  const std::string drawn = timeline_drawing(report);
+  const std::string drawn = step_drawing(report);
   CHECK(has(drawn, "kernels, busy for 1.00 s (25 %)"));
   CHECK(has(drawn, "communication over rows, busy for 3.00 s (75 %)"));
-  CHECK(has(drawn, "<rect x=\"250.00\" width=\"750.00\""));
+  CHECK(has(drawn, "x=\"250.0\" width=\"750.0\""));
   // A step that starts first may end last.
   StepCost first = report.steps[1], last = report.steps[1];
   first.time = {0.5, 1, 1.5, "network"};
   last.time = {1, 3, 4, "network"};
   report.steps = {last, first};
-  CHECK(has(timeline_drawing(report), "<rect x=\"250.00\" width=\"125.00\""));
-  CHECK(has(timeline_drawing(report), "<rect x=\"750.00\" width=\"250.00\""));
+  CHECK(has(step_drawing(report), "x=\"250.0\" width=\"125.0\""));
+  CHECK(has(step_drawing(report), "x=\"750.0\" width=\"250.0\""));
+}
+
+TEST_CASE("time and memory share an axis") {
+  // Steps 0 and 2 are kernels, and step 1 starts a collective that begins only after step 2.
+  CostReport report = *example().report;
+  TimeCost& time = report.time.emplace();
+  time.step_s = 8;
+  time.steps = {{2, 0, 2, ""}, {1, 6, 7, ""}, {4, 2, 6, ""}, {0, 6, 8, ""}};
+  report.steps = {step("a", 0, 2), step("b", 2, 6), step("c", 6, 7, {0})};
+  report.memory = {};
+  report.memory.variables = 500;
+  report.memory_over_steps = {{0, 0, 0, 0}, {250, 0, 500, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 2};
+  const std::string drawn = step_drawing(report);
+  // Activations: 250 bytes for two of eight seconds, which are 125 of 500 columns, then 500 for four.
+  CHECK(has(drawn, "<path class=c3 d=\"M0 100V25H125V0H375V50H500V100z\"/>"));
+  CHECK(has(drawn, "<span style=\"left:0.0%\">0 s</span><span style=\"left:25.0%\">2 s</span>"));
+  CHECK(count(drawn, "class=axis") == 1);
+  // The same lines in both lanes and, half as wide, in the memory.
+  CHECK(count(drawn, "M250.0 0v10M500.0 0v10M750.0 0v10M1000.0 0v10") == 2);
+  CHECK(has(drawn, "<g transform=\"scale(0.5)\"><path class=tick d=\"M250.0 0v200M500.0"));
+}
+
+TEST_CASE("all rounds of a loop are drawn") {
+  CostReport report = *example().report;
+  TimeCost& time = report.time.emplace();
+  time.step_s = 10;
+  time.steps = {{1, 0, 1, ""}, {1, 1, 2, ""}, {0, 2, 10, ""}, {0, 10, 10, ""}};
+  time.loops = {{0, 2, 2, 5}};
+  report.steps = {step("a", 0, 1), step("b", 1, 2, {0})};
+  report.memory = {};
+  report.memory_over_steps = {{0, 0, 0, 0}, {100, 400, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 1};
+  const std::string drawn = step_drawing(report);
+  CHECK(has(drawn, "kernels, busy for 5.00 s (50 %)"));
+  CHECK(has(drawn, "communication over rows, busy for 5.00 s (50 %)"));
+  for (const char* begin : {"0.0", "200.0", "400.0", "600.0", "800.0"})
+    CHECK(has(drawn, std::string("x=\"") + begin + "\" width=\"100.0\""));
+  CHECK(has(drawn, "M0 100V75H50V0H100V75H150V0H200"));
+}
+
+TEST_CASE("steps that differ in the number of a repetition are one row") {
+  ComparedLayout layout = example();
+  CostReport& report = *layout.report;
+  report.time.emplace().step_s = 20;
+  report.steps.clear();
+  for (int i = 0; i < 3; ++i) {
+    StepCost made = step(fmt::format("layers_{}/q", i), i, i + 1.5);
+    made.index = i;
+    made.source = "/ops/4";
+    report.steps.push_back(made);
+  }
+  report.steps.push_back(step("alone", 3, 5));
+  const std::string page = page_of({layout});
+  CHECK(has(page,
+            "<th scope=row><details><summary>layers_{0..2}/q</summary><div class=members>0: step 0\n1: step "
+            "1\n2: step 2\n</div></details> <small>/ops/4</small></th>"));
+  CHECK(has(page, "<td data-v=\"3\">3</td><td data-v=\"4.5\">4.50 s</td><td data-v=\"18\">18</td>"));
+  CHECK(page.find("<summary>layers_{0..2}/q") < page.find("<th scope=row>alone"));
+  CHECK(has(page, "All 2. Memory"));
+  // Of many members, the list has the first ones and the last.
+  for (int i = 3; i < 40; ++i) report.steps.push_back(step(fmt::format("layers_{}/q", i), i, i + 1.5));
+  CHECK(has(page_of({layout}), "22: step 0\nand 16 more, up to\n39: step 0\n</div>"));
+  report.steps.resize(4);
+  // Members that take different times have their own.
+  report.steps[1].time.seconds = 3;
+  CHECK(has(page_of({layout}), "0: step 0, 1.50 s\n1: step 1, 3.00 s\n"));
+  // A step that computes more is not a repetition.
+  report.steps[2].count.flops = 7;
+  CHECK(has(page_of({layout}), "<summary>layers_{0,1}/q</summary>"));
+}
+
+TEST_CASE("tensors alive at the peak that differ in the number of a repetition are one row") {
+  CostReport report;
+  report.alive_at_peak = {
+      {"b_1/h", "activation", 40, 3, 8}, {"w", "variable", 60, 0, 9}, {"b_0/h", "activation", 40, 1, 5}};
+  const std::string table = alive_table(report, 10);
+  CHECK(has(table, "<summary>b_{0,1}/h</summary><div class=members>1: steps 3 to 8\n0: steps 1 to 5\n"));
+  CHECK(has(table,
+            "<td data-v=\"2\">2</td><td data-v=\"80\">80 B</td><td data-v=\"1\">1</td><td "
+            "data-v=\"8\">8</td></tr>"));
+  CHECK(table.find("b_{0,1}/h") < table.find("<th scope=row>w</th>"));
+  CHECK_FALSE(has(alive_table(report, 1), "<th scope=row>w</th>"));
+}
+
+TEST_CASE("totals are by kind of step, by axis and by block") {
+  CostReport report = *example().report;
+  report.time.emplace().step_s = 4;
+  report.steps = {step("layers_0/ffn/y", 0, 1), step("layers_1/ffn/y", 1, 3), step("z", 3, 4, {0}),
+                  step("z2", 3, 3.5, {1})};
+  const std::string tables = totals_tables(report, 3);
+  CHECK(
+      has(tables,
+          "<th scope=row>einsum</th><td data-v=\"2\">2</td><td data-v=\"3\">3.00 s<div class=bar><i class=c1 "
+          "style=\"width:100.0%\"></i></div></td>"));
+  CHECK(has(tables,
+            "<th scope=row>all_gather</th><td data-v=\"2\">2</td><td data-v=\"1.5\">1.50 s<div class=bar><i "
+            "class=c3 style=\"width:50.0%\"></i></div></td>"));
+  CHECK(has(tables, "<td data-v=\"8\">8 B<div class=bar>"));
+  CHECK(tables.find("<th scope=row>rows</th>") < tables.find("<th scope=row>cols</th>"));
+  CHECK(has(tables, "<th scope=row>layers_{0,1}/ffn</th>"));
+  CHECK(has(tables, "<th scope=row>(no block)</th>"));
+}
+
+TEST_CASE("devices are drawn with their ranks and nodes") {
+  Layout layout;
+  layout.mesh = Mesh({{"rows", 2}, {"co<ls", 4}});
+  layout.rules = {{"batch", {0}, {}}, {"heads", {1}, {}}};
+  const std::string plain = mesh_drawing(layout, 0);
+  CHECK(has(plain, "<caption>rows down, co&lt;ls across</caption>"));
+  CHECK(has(plain, "<th scope=row>1</th><td class=device>4</td><td class=device>5</td>"));
+  CHECK(has(plain, "<th scope=row>rows</th><td data-v=\"2\">2</td><td class=word>batch</td></tr>"));
+  // Nodes of two: ranks 0 and 1 side by side.
+  const std::string nodes = mesh_drawing(layout, 2);
+  CHECK(has(nodes, "mark nodes: 4 nodes of 2 consecutive ranks"));
+  CHECK(has(
+      nodes,
+      "<td class=\"device top low left\" style=\"background:hsl(0 70% 85%)\">0</td><td class=\"device top "
+      "right low\" style=\"background:hsl(0 70% 85%)\">1</td>"));
+  CHECK(has(nodes, "<td class=word>batch</td><td class=word>between nodes</td>"));
+  CHECK(has(nodes, "<td class=word>heads</td><td class=word>inside nodes and between them</td>"));
+  CHECK(has(mesh_drawing(layout, 4), "<td class=word>heads</td><td class=word>inside a node</td>"));
+  CHECK(has(mesh_drawing({}, 4), "One device"));
+  // A device order moves ranks, and with them the nodes.
+  layout.mesh = Mesh({{"a", 2}, {"b", 2}}, {0, 2, 1, 3});
+  CHECK(has(mesh_drawing(layout, 2), ">0</td><td class=\"device top right left\" style=\"background:hsl(47"));
+}
+
+TEST_CASE("a large mesh is drawn small") {
+  Layout layout;
+  layout.mesh = Mesh({{"pods", 4}, {"rows", 32}, {"cols", 32}});
+  const std::string drawn = mesh_drawing(layout, 8);
+  CHECK(drawn.size() < 12000);
+  CHECK(has(drawn, "<caption>pods+rows down, cols across</caption>"));
+  CHECK(has(drawn, "512 nodes of 8 consecutive ranks"));
+  CHECK(has(drawn, "<th scope=row>3 &middot; 31</th>"));
+  CHECK(has(drawn, ">4095</td>"));
+  CHECK(has(drawn, "<td>&#8942;</td>"));
+}
+
+TEST_CASE("a page has a table of contents") {
+  ComparedLayout layout = example();
+  layout.layout.rules = {{"batch", {0}, {}}};
+  layout.report->layout = layout.layout;
+  ComparedLayout impossible = example();
+  impossible.report.reset();
+  impossible.reason = "x<y";
+  const std::string page = page_of({impossible, layout});
+  const std::string nav = page.substr(page.find("<nav"), page.find("</nav>") - page.find("<nav"));
+  for (size_t at = 0; (at = nav.find("href=\"#", at)) != std::string::npos;) {
+    at += 7;
+    CHECK(count(page, " id=" + nav.substr(at, nav.find('"', at) - at)) == 1);
+  }
+  CHECK(has(nav, "<a href=\"#details-1\">1 rows:2,<wbr>cols:16 / batch:rows</a>"));
+  CHECK(has(page, "<a href=\"#details-1\">1 rows:2,<wbr>cols:16 / batch:rows</a></th>"));
+  CHECK(has(page, "not possible: x&lt;y"));
+}
+
+TEST_CASE("a page says where its figures come from") {
+  PageOptions options;
+  options.origin.command = "mtfc cost-report 'a<b.json'";
+  options.origin.version = "mtfc 9.8.7";
+  options.origin.sets = {"layers=<2>"};
+  Hardware& hardware = options.origin.hardware.emplace();
+  hardware.name = "b&x";
+  hardware.flops = {{"f32", 2.5e12}};
+  hardware.memory_bytes = 1024.0 * 1024 * 1024;
+  hardware.axes["*"].latency_s = 2e-6;
+  hardware.topology = Topology::kTwoLevel;
+  hardware.devices_per_node = 16;
+  const std::string page = report_html({example()}, options);
+  for (const char* fact :
+       {"<dt>command</dt><dd><code>mtfc cost-report 'a&lt;b.json'</code></dd>", "<dd>mtfc 9.8.7</dd>",
+        "<code>layers=&lt;2&gt;</code>", "<dt>hardware</dt><dd>b&amp;x</dd>",
+        "<dt>arithmetic, f32</dt><dd>2.50 TFLOP per s</dd>", "<dt>memory</dt><dd>1.00 GiB</dd>",
+        "<dt>devices per node</dt><dd>16</dd>", "latency 2.00 us"})
+    CHECK(has(page, fact));
+  CHECK(page == report_html({example()}, options));
+}
+
+TEST_CASE("points of layouts are numbered, and the list says which ones no other beats") {
+  std::vector<ComparedLayout> layouts(3, example());
+  for (size_t i = 0; i < 3; ++i) {
+    layouts[i].report->time.emplace().step_s = static_cast<double>(i + 1);
+    layouts[i].report->memory.peak = i == 1 ? 100 : 200;
+  }
+  const std::string page = page_of(layouts);
+  CHECK(has(page, "which are filled: 1, 2."));
+  CHECK(count(page, "<span class=front ") == 2);
+  CHECK(count(page, "<span class=number ") == 1);
+  CHECK_FALSE(has(page_of({layouts[0], layouts[1]}), "<div class=cloud"));
 }
 
 }  // namespace mtfc::report_html_test

@@ -1,11 +1,14 @@
 #pragma once
 // Cost reports as JSON, as a table for the terminal, as CSV and as an HTML page.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
+#include "core/cost/hardware.h"
 
 namespace mtfc {
 
@@ -29,10 +32,24 @@ std::string report_table(const std::vector<ComparedLayout>& layouts, const Table
 /// `top` costliest steps of each layout.
 std::string report_csv(const std::vector<ComparedLayout>& layouts, std::optional<size_t> top);
 
-/// One page that needs no network: bars that compare the layouts; for the best of them, the `top` costliest
-/// steps, memory and time over the steps, the time of blocks down to the depth `parts` of their scopes, and the
-/// tensors as matrices cut into the shards of the ranks.
-std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top, size_t parts = 3);
+/// What a page says about where its figures come from; what is empty or absent is left out.
+struct ReportOrigin {
+  std::string command;            // as a shell reads it
+  std::string version;            // of mtfc: `mtfc 0.1.0`
+  std::vector<std::string> sets;  // `NAME=VALUE`, values that replace those of the model
+  std::optional<Hardware> hardware;
+};
+
+struct PageOptions {
+  size_t top = 10;             // rows of each long table
+  size_t parts = 3;            // depth of the scopes by which times are added up
+  int64_t ranks_per_node = 0;  // of consecutive ranks; 0: not known
+  ReportOrigin origin = {};
+};
+/// One page that needs no network: bars that compare the layouts; for the best of them, totals, the mesh, time and memory
+/// over a step, the costliest steps, the collectives, and the tensors as matrices cut into the shards of the ranks. The
+/// page depends on the arguments alone.
+std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOptions& options);
 
 /// Measurements of a run that its program doesn't count.
 struct RunFacts {

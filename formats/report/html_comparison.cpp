@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/report/html_parts.h"
+#include "formats/report/html_sections.h"
+#include "formats/text/html_text.h"
+#include "formats/text/quantity.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int kWorkColour = 1, kMemoryBarColour = 2, kWaitColour = 3, kSentBarColour = 4;
+
+// The largest figures of all layouts, to which bars relate.
+struct Largest {
+  double work = 0, sent = 0, memory = 0;
+  bool timed = false;
+};
+
+Largest largest_of(const std::vector<ComparedLayout>& layouts) {
+  Largest most;
+  for (const ComparedLayout& layout : layouts) {
+    if (!layout.report) continue;
+    const CostReport& report = *layout.report;
+    most.timed = most.timed || report.time;
+    most.work = std::max(most.work, work_of(report));
+    most.sent = std::max(most.sent, static_cast<double>(report.communication.total.bytes_sent));
+    most.memory = std::max(most.memory, static_cast<double>(report.memory.peak));
+  }
+  return most;
+}
+
+// The duration of a step and its communication that is not hidden behind kernels; without times, the
+// arithmetic.
+std::string work_cell(const CostReport& report, double most) {
+  const double work = work_of(report);
+  if (!report.time)
+    return html_number(work, count_text(report.arithmetic.einsum_per_device, "FLOP"),
+                       html_bar({{work, kWorkColour}}, most));
+  const double computes = std::min(report.time->compute_s, work);
+  return html_number(work, seconds_text(work),
+                     html_bar({{computes, kWorkColour}, {work - computes, kWaitColour}}, most));
+}
+
+std::string memory_cell(const CostReport& report, double most) {
+  const auto peak = static_cast<double>(report.memory.peak);
+  std::string text = bytes_text(report.memory.peak);
+  if (const int64_t excess = excess_memory(report); excess > 0)
+    text += fmt::format(", does not fit: {} too much", bytes_text(excess));
+  return html_number(peak, text, html_bar({{peak, kMemoryBarColour}}, most));
+}
+
+// Round numbers between two values, at most five.
+std::vector<double> round_numbers(double from, double to, double base) {
+  const double apart = (to - from) / 4, power = std::pow(base, std::floor(std::log(apart) / std::log(base)));
+  double step = base * power;
+  for (const double factor : {base / 2, 2.0, 1.0})
+    if (factor * power >= apart) step = factor * power;
+  std::vector<double> numbers;
+  for (double at = std::ceil(from / step) * step; at <= to; at += step) numbers.push_back(at);
+  return numbers;
+}
+
+// A range of values, a little wider than the values, and its round numbers.
+struct Scale {
+  Scale(double least, double most) {
+    const double margin = std::max(0.06 * (most - least), 0.02 * most);
+    from = std::max(0.0, least - margin);
+    to = most + margin;
+  }
+  double percent(double value) const { return 100 * (value - from) / (to - from); }
+
+  double from, to;
+};
+
+struct CloudPoint {
+  size_t number;  // in the list of layouts, from 1
+  double work;
+  int64_t memory;
+  bool is_first;  // no other layout is better in everything
+};
+
+std::vector<CloudPoint> points_of(const std::vector<ComparedLayout>& layouts,
+                                  const std::vector<size_t>& order) {
+  constexpr size_t kMost = 200;
+  const std::vector<size_t> front = pareto_front(layouts);
+  std::vector<CloudPoint> points;
+  for (size_t rank = 0; rank < std::min(kMost, order.size()); ++rank)
+    if (const auto& report = layouts[order[rank]].report)
+      points.push_back({rank + 1, work_of(*report), report->memory.peak,
+                        std::find(front.begin(), front.end(), order[rank]) != front.end()});
+  return points;
+}
+
+std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, const Scale& memory) {
+  constexpr size_t kMostNumbered = 30;  // beyond, only points of the front have numbers
+  std::string html =
+      "<div class=cloud role=img aria-label=\"the layouts as points, by the time of a step and by memory\">";
+  for (const double tick : round_numbers(time.from, time.to, 10))
+    html +=
+        fmt::format("<i class=x style=\"left:{:.1f}%\"></i><small class=x style=\"left:{:.1f}%\">{}</small>",
+                    time.percent(tick), time.percent(tick), seconds_text(tick));
+  for (const double tick : round_numbers(memory.from, memory.to, 2))
+    html += fmt::format(
+        "<i class=y style=\"bottom:{:.1f}%\"></i><small class=y style=\"bottom:{:.1f}%\">{}</small>",
+        memory.percent(tick), memory.percent(tick), bytes_text(static_cast<int64_t>(tick)));
+  // The front is drawn last, so that nothing covers it.
+  for (const bool is_first : {false, true})
+    for (const CloudPoint& point : points) {
+      if (point.is_first != is_first) continue;
+      const bool is_numbered = is_first || points.size() <= kMostNumbered;
+      html += fmt::format("<span class={} style=\"left:{:.1f}%;bottom:{:.1f}%\">{}</span>",
+                          is_first      ? "front"
+                          : is_numbered ? "number"
+                                        : "dot",
+                          time.percent(point.work), memory.percent(static_cast<double>(point.memory)),
+                          is_numbered ? fmt::format("{}", point.number) : "");
+    }
+  return html + "</div>";
+}
+
+}  // namespace
+
+std::string layout_markup(const Layout& layout) {
+  const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
+  std::string html;
+  for (const char letter : html_escaped(mesh + " / " + described(layout))) {
+    html += letter;
+    if (letter == ',') html += "<wbr>";
+  }
+  return html;
+}
+
+double work_of(const CostReport& report) {
+  return report.time ? report.time->step_s : static_cast<double>(report.arithmetic.einsum_per_device);
+}
+
+std::string comparison_table(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order,
+                             size_t in_detail) {
+  const Largest most = largest_of(layouts);
+  std::string html;
+  if (most.timed)
+    html = "<p class=keys>" + html_key(kWorkColour, "kernels") +
+           html_key(kWaitColour, "communication that they do not hide") + "</p>";
+  html += html_table("layouts", {{"layout", true},
+                                 {"devices"},
+                                 {most.timed ? "step" : "einsum per device"},
+                                 {"sent per device"},
+                                 {"memory per device"}});
+  const bool one_fits = has_best(layouts);
+  size_t shown = 0;
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const ComparedLayout& layout = layouts[order[rank]];
+    std::string name = fmt::format("{} {}", rank + 1, layout_markup(layout.layout));
+    if (layout.report && ++shown <= in_detail)
+      name = fmt::format("<a href=\"#details-{}\">{}</a>", shown, name);
+    html += fmt::format("<tr{}>{}", rank == 0 && one_fits ? " class=best" : "", html_row_head(name));
+    html += html_number(layout.layout.mesh.devices(), grouped(layout.layout.mesh.devices()));
+    if (!layout.report) {
+      html +=
+          "<td class=\"word flow\" colspan=3>not possible: " + html_escaped(layout.reason) + "</td></tr>\n";
+      continue;
+    }
+    const auto sent = static_cast<double>(layout.report->communication.total.bytes_sent);
+    html += work_cell(*layout.report, most.work) +
+            html_number(sent, bytes_text(layout.report->communication.total.bytes_sent),
+                        html_bar({{sent, kSentBarColour}}, most.sent)) +
+            memory_cell(*layout.report, most.memory) + "</tr>\n";
+  }
+  return html + std::string(html_table_end());
+}
+
+std::string comparison_points(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order) {
+  constexpr size_t kFewest = 3;
+  const std::vector<CloudPoint> points = points_of(layouts, order);
+  if (points.size() < kFewest || !largest_of(layouts).timed) return "";
+  double least_work = points.front().work, most_work = 0;
+  int64_t least_memory = points.front().memory, most_memory = 0;
+  std::string front;
+  for (const CloudPoint& point : points) {
+    least_work = std::min(least_work, point.work);
+    most_work = std::max(most_work, point.work);
+    least_memory = std::min(least_memory, point.memory);
+    most_memory = std::max(most_memory, point.memory);
+    if (point.is_first) front += (front.empty() ? "" : ", ") + fmt::format("{}", point.number);
+  }
+  if (most_work <= 0 || most_memory <= 0) return "";
+  return fmt::format(
+      "<p class=dim>Time of a step (to the right) and memory of a device (upwards). The numbers are those of "
+      "the list above. No other layout has as short a step, as little memory and as few devices as these, "
+      "which are filled: {}.</p>{}",
+      front,
+      cloud(points, Scale(least_work, most_work),
+            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory))));
+}
+
+}  // namespace mtfc
