@@ -1,47 +1,89 @@
 #include "core/model/learning_rate.h"
 
+#include <cmath>
+#include <initializer_list>
 #include <numbers>
 
 namespace mtfc {
 namespace {
 
-TensorId number(GraphBuilder& b, double value) {
-  return b.constant(value, DType::kF64);
-}
+// The formulas below are written once for both kinds of numbers: scalars of a graph, and numbers of C++.
+struct GraphNumbers {
+  using Number = TensorId;
+
+  TensorId constant(double value) { return b.constant(value, DType::kF64); }
+  TensorId op(std::string_view kind, std::initializer_list<TensorId> in) {
+    return b.op(kind, std::vector<TensorId>(in));
+  }
+
+  GraphBuilder& b;
+};
+
+struct PlainNumbers {
+  using Number = double;
+
+  double constant(double value) { return value; }
+  double op(std::string_view kind, std::initializer_list<double> in) {
+    const double* of = in.begin();
+    if (kind == "add") return of[0] + of[1];
+    if (kind == "sub") return of[0] - of[1];
+    if (kind == "mul") return of[0] * of[1];
+    if (kind == "div") return of[0] / of[1];
+    if (kind == "minimum") return std::fmin(of[0], of[1]);
+    if (kind == "sqrt") return std::sqrt(of[0]);
+    if (kind == "cos") return std::cos(of[0]);
+    if (kind == "less") return of[0] < of[1] ? 1 : 0;
+    if (kind == "where") return of[0] != 0 ? of[1] : of[2];
+    throw InternalError("an unknown operation of a schedule");
+  }
+};
 
 // Rises from 0 at the end of the warm-up to 1 at the last step, and stays there.
-TensorId progress(GraphBuilder& b, const Schedule& schedule, TensorId step) {
-  const TensorId since = b.op("sub", {step, number(b, schedule.warmup)});
-  const TensorId part = b.op("div", {since, number(b, schedule.steps - schedule.warmup)});
-  return b.op("minimum", {part, number(b, 1)});
+template <typename Numbers, typename Number = typename Numbers::Number>
+Number progress(Numbers& n, const Schedule& schedule, Number step) {
+  const Number since = n.op("sub", {step, n.constant(schedule.warmup)});
+  const Number part = n.op("div", {since, n.constant(schedule.steps - schedule.warmup)});
+  return n.op("minimum", {part, n.constant(1)});
 }
 
 // The fraction of the way from `end` to `peak` that is left; for rsqrt, the fraction of the peak.
-TensorId remaining(GraphBuilder& b, const Schedule& schedule, TensorId step) {
+template <typename Numbers, typename Number = typename Numbers::Number>
+Number remaining(Numbers& n, const Schedule& schedule, Number step) {
   switch (schedule.kind) {
     case ScheduleKind::kRsqrt:
-      return b.op("sqrt", {b.op("div", {number(b, schedule.warmup), step})});
+      return n.op("sqrt", {n.op("div", {n.constant(schedule.warmup), step})});
     case ScheduleKind::kCosine: {
-      const TensorId angle = b.op("mul", {progress(b, schedule, step), number(b, std::numbers::pi)});
-      const TensorId half = b.op("mul", {b.op("cos", {angle}), number(b, 0.5)});
-      return b.op("add", {half, number(b, 0.5)});
+      const Number angle = n.op("mul", {progress(n, schedule, step), n.constant(std::numbers::pi)});
+      const Number half = n.op("mul", {n.op("cos", {angle}), n.constant(0.5)});
+      return n.op("add", {half, n.constant(0.5)});
     }
     case ScheduleKind::kLinear:
-      return b.op("sub", {number(b, 1), progress(b, schedule, step)});
+      return n.op("sub", {n.constant(1), progress(n, schedule, step)});
   }
   throw InternalError("an unknown schedule");
+}
+
+template <typename Numbers, typename Number = typename Numbers::Number>
+Number rate_in(Numbers& n, const Schedule& schedule, Number step) {
+  const bool to_end = schedule.kind != ScheduleKind::kRsqrt;
+  const double range = to_end ? schedule.peak - schedule.end : schedule.peak;
+  Number rate = n.op("mul", {remaining(n, schedule, step), n.constant(range)});
+  if (to_end) rate = n.op("add", {rate, n.constant(schedule.end)});
+  if (schedule.warmup == 0) return rate;
+  const Number rising = n.op("mul", {step, n.constant(schedule.peak / schedule.warmup)});
+  return n.op("where", {n.op("less", {step, n.constant(schedule.warmup)}), rising, rate});
 }
 
 }  // namespace
 
 TensorId learning_rate(GraphBuilder& b, const Schedule& schedule, TensorId step) {
-  const bool to_end = schedule.kind != ScheduleKind::kRsqrt;
-  const double range = to_end ? schedule.peak - schedule.end : schedule.peak;
-  TensorId rate = b.op("mul", {remaining(b, schedule, step), number(b, range)});
-  if (to_end) rate = b.op("add", {rate, number(b, schedule.end)});
-  if (schedule.warmup == 0) return rate;
-  const TensorId rising = b.op("mul", {step, number(b, schedule.peak / schedule.warmup)});
-  return b.op("where", {b.op("less", {step, number(b, schedule.warmup)}), rising, rate});
+  GraphNumbers numbers{b};
+  return rate_in(numbers, schedule, step);
+}
+
+double LearningRate::at(double step) const {
+  PlainNumbers numbers;
+  return schedule ? rate_in(numbers, *schedule, step) : constant;
 }
 
 }  // namespace mtfc

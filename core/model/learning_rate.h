@@ -6,6 +6,7 @@
 // `steps` and stay there. Example: cosine with peak 1, warmup 2, steps 6, end 0 gives 0.5, 1, 0.85, 0.5,
 // 0.15, 0, 0, ...
 
+#include <optional>
 #include <string_view>
 
 #include "core/diagnostics/enum_names.h"
@@ -28,5 +29,14 @@ struct Schedule {
 
 /// The rate in step `step`, which counts from 1. Both are f64 scalars.
 TensorId learning_rate(GraphBuilder& builder, const Schedule& schedule, TensorId step);
+
+/// The learning rate of a training, for those who want to know it: a schedule, or the same number in every step.
+struct LearningRate {
+  std::optional<Schedule> schedule;
+  double constant = 0;  // without a schedule
+
+  /// The rate in step `step`, which counts from 1 and is at least that: the number that the graph computes.
+  double at(double step) const;
+};
 
 }  // namespace mtfc

@@ -175,6 +175,11 @@ std::vector<VariableDecl> shared_state(const TrainSpec& train) {
   return {state(kStepName, {DType::kI64, {}}, train.location)};
 }
 
+LearningRate learning_rate_of(const TrainSpec& train) {
+  if (train.schedule) return {train.schedule, 0};
+  return {std::nullopt, train.numbers.at("lr")};
+}
+
 std::vector<std::string> training_names(const Model& model) {
   std::vector<std::string> names;
   for (const VariableDecl& variable : model.variables) {

@@ -13,6 +13,7 @@
 #include "core/model/annotations.h"
 #include "core/model/entry_points.h"
 #include "core/model/size_limits.h"
+#include "core/model/training.h"
 #include "core/passes/pass_runner.h"
 #include "core/passes/ring_choice.h"
 #include "core/passes/steps/resolve_shardings.h"
@@ -133,6 +134,7 @@ Program frame_of(const Model& model, const Layout& layout, const VariableShardin
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
   program.loss = loss_name(model);
+  if (model.train) program.learning_rate = learning_rate_of(*model.train);
   program.variables = placed_variables(all_variables(model), layout.mesh, shardings, bytes);
   return program;
 }

@@ -241,6 +241,7 @@ struct Program {
   std::map<std::string, double> names;  // params and dims of the model, for expressions in data sources
   std::vector<InputDecl> inputs;
   std::string loss;  // the name of the loss among the outputs of `train`; "" if the model does not train
+  std::optional<LearningRate> learning_rate = {};  // of the optimizer, if the model has one
   std::vector<ProgramVariable> variables;
   std::vector<EntryPoint> entry_points;
   std::vector<std::string> warnings;

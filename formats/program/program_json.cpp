@@ -157,6 +157,16 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
   return json;
 }
 
+Json learning_rate_json(const LearningRate& rate) {
+  if (!rate.schedule) return real_json(rate.constant);
+  const Schedule& schedule = *rate.schedule;
+  return {{"schedule", to_string(schedule.kind)},
+          {"peak", schedule.peak},
+          {"warmup", schedule.warmup},
+          {"steps", schedule.steps},
+          {"end", schedule.end}};
+}
+
 }  // namespace
 
 std::string program_json(const Program& program) {
@@ -185,6 +195,7 @@ std::string program_json(const Program& program) {
   json.update(rings_json(program.layout));
   json.update(Json{{"names", std::move(names)}, {"inputs", std::move(inputs)}});
   if (!program.loss.empty()) json["loss"] = program.loss;
+  if (program.learning_rate) json["learning_rate"] = learning_rate_json(*program.learning_rate);
   json.update(Json{{"variables", std::move(variables)},
                    {"entry_points", std::move(entries)},
                    {"warnings", program.warnings}});

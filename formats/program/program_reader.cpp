@@ -24,7 +24,7 @@ class ProgramReader {
   Program read() {
     root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "shardings", "propagate",
                       "shard_state_over", "shard_variables", "regather", "ring", "names", "inputs", "loss",
-                      "variables", "entry_points", "warnings"});
+                      "learning_rate", "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
     read_splits();
@@ -33,6 +33,7 @@ class ProgramReader {
         program_.names[member.key] = real(member.value);
     for (const Cursor& at : list(root_, "inputs")) program_.inputs.push_back(input(at));
     if (const auto loss = root_.find("loss")) program_.loss = loss->string().value_or("");
+    if (const auto rate = root_.find("learning_rate")) program_.learning_rate = learning_rate(*rate);
     for (const Cursor& at : list(root_, "variables")) program_.variables.push_back(variable(at));
     for (const Cursor& at : list(root_, "entry_points")) program_.entry_points.push_back(entry_point(at));
     for (const Cursor& at : list(root_, "warnings")) program_.warnings.push_back(at.string().value_or(""));
@@ -132,6 +133,14 @@ class ProgramReader {
       program_.layout.propagate = propagate->flag().value_or(false);
     program_.layout.state = read_state_sharding(root_, mesh());
     program_.layout.rings = read_rings(root_);
+  }
+
+  static LearningRate learning_rate(const Cursor& at) {
+    if (!at.is(JsonKind::kObject)) return {std::nullopt, real(at)};
+    at.check_keys({"schedule", "peak", "warmup", "steps", "end"});
+    return {Schedule{word<ScheduleKind>(at, "schedule", "schedule"), real(at, "peak"), real(at, "warmup"),
+                     real(at, "steps"), real(at, "end")},
+            0};
   }
 
   const Mesh& mesh() const { return program_.layout.mesh; }
