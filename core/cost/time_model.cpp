@@ -59,7 +59,8 @@ class Clocks {
     }
     cost_.step_s = std::max(now_, network_);
     cost_.roofline_s = roofline_.seconds();
-    add_efficiency();
+    if (cost_.step_s > 0)
+      cost_.efficiency = useful_seconds_at_peak(mesh_, entry_, counts_, hardware_) / cost_.step_s;
     return cost_;
   }
 
@@ -171,25 +172,6 @@ class Clocks {
     if (network_ > round.network) network_ = std::max(network_, now_);
   }
 
-  void add_efficiency() {
-    double at_peak = 0, all = 0;
-    for (size_t s = 0; s < entry_.steps.size(); ++s) {
-      if (counts_[s].flops_total == 0) continue;
-      const Step& step = entry_.steps[s];
-      // Products of bf16 may give f32.
-      const ValueId typical =
-          step.members().empty() && !step.inputs.empty() ? step.inputs[0] : step.outputs[0];
-      DType dtype = entry_.values[typical].type.dtype;
-      if (step.multiplies() && step.inputs.size() == 2)
-        dtype = product_dtype(dtype, entry_.values[step.inputs[1]].type.dtype);
-      const auto flops = static_cast<double>(counts_[s].flops_total);
-      all += flops;
-      at_peak += flops * share_useful(step) / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);
-    }
-    if (all > 0 && cost_.step_s > 0)
-      cost_.efficiency = at_peak * static_cast<double>(entry_.useful_einsum_flops) / all / cost_.step_s;
-  }
-
   const Mesh& mesh_;
   const EntryPoint& entry_;
   const std::vector<StepCount>& counts_;
@@ -205,6 +187,24 @@ class Clocks {
 };
 
 }  // namespace
+
+double useful_seconds_at_peak(const Mesh& mesh, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                              const Hardware& hardware) {
+  double at_peak = 0, all = 0;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    if (counts[s].flops_total == 0) continue;
+    const Step& step = entry.steps[s];
+    // Products of bf16 may give f32.
+    const ValueId typical = step.members().empty() && !step.inputs.empty() ? step.inputs[0] : step.outputs[0];
+    DType dtype = entry.values[typical].type.dtype;
+    if (step.multiplies() && step.inputs.size() == 2)
+      dtype = product_dtype(dtype, entry.values[step.inputs[1]].type.dtype);
+    const auto flops = static_cast<double>(counts[s].flops_total);
+    all += flops;
+    at_peak += flops * share_useful(step) / static_cast<double>(mesh.devices()) / hardware.peak(dtype);
+  }
+  return all > 0 ? at_peak * static_cast<double>(entry.useful_einsum_flops) / all : 0;
+}
 
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                         const Hardware& hardware) {
