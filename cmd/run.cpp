@@ -31,6 +31,7 @@ std::string take_folder(const RunOptions& options, std::optional<CheckpointFolde
 
 int run(const RunOptions& options) {
   limit_spinning();
+  const RunClock begin;
   check(options);
   RunPreparation preparation(options);
   RunData data;
@@ -49,7 +50,8 @@ int run(const RunOptions& options) {
     data.dtype = preparation.dtype();
   };
   execution.run = [&](const Program& program, Comm& comm) {
-    return run_program(program, options, std::move(data), comm, preparation.hardware());
+    return run_program(program, options, std::move(data), comm,
+                       {preparation.hardware(), preparation.peaks(), begin});
   };
   return execute(options, execution);
 }
@@ -79,6 +81,7 @@ const Command kRunCommand = {
         "  mtfc run mnist.json --input images=idx:images.gz,rows=0:9000 --input "
         "labels=idx:labels.gz,rows=0:9000 --steps 900\n"
         "  mtfc run model.json --steps 1000 --checkpoint ck --every 100 --keep 3 --resume\n"
+        "  mtfc run model.json --steps 1000 --tensorboard logs/run1\n"
         "  mtfc run model.json --evaluate --load ck\n"
         "  mtfc run model.json --steps 20 --report report.json --hardware box.json\n"
         "  mpiexec -n 4 mtfc run model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",

@@ -84,7 +84,7 @@ require_end() {
 }
 
 # The metrics without the times.
-numbers() { sed -E 's/,"(step_time|samples_per_second)":[^,}]*//g' metrics.jsonl; }
+numbers() { sed -E 's/,"(step_time|samples_per_second|tokens_per_second|mfu|wall_time)":[^,}]*//g' metrics.jsonl; }
 
 require_same_bits() {
   local last file

@@ -98,9 +98,14 @@ void add_file_options(CommandLine& line, RunOptions& options) {
           "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
           "output")
       .type_name("NAME=FILE.npy");
-  line.add_option("--metrics", options.metrics,
-                  "write a line of JSON per step: outputs, time, samples per second; - is standard output")
+  line.add_option(
+          "--metrics", options.metrics,
+          "write a line of JSON per step: outputs, time, samples and tokens per second, MFU, learning "
+          "rate; - is standard output; `mtfc report` draws it")
       .type_name("FILE.jsonl");
+  line.add_option("--tensorboard", options.tensorboard,
+                  "write the same numbers as events for TensorBoard into this folder")
+      .type_name("DIR");
   line.add_option("--report", options.report,
                   "write the counted flops, collectives and memory beside the predicted ones, and the time "
                   "per step; - is standard output")

@@ -1,6 +1,7 @@
 #include "cmd/running/run_files.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -68,6 +69,18 @@ void require_only_metrics(const std::string& path) {
   if (!begins_metrics(rest)) refuse();
 }
 
+// Throws RunError if no file can be made in a folder that may have to be made first; makes nothing.
+void require_writable_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path place = std::filesystem::absolute(folder, error);
+  while (!error && place.has_relative_path() && !std::filesystem::exists(place, error) && !error)
+    place = place.parent_path();
+  int reason = error ? error.value() : 0;
+  if (reason == 0 && !std::filesystem::is_directory(place, error)) reason = ENOTDIR;
+  if (reason == 0 && access(place.c_str(), W_OK | X_OK) != 0) reason = errno;
+  if (reason != 0) throw RunError(fmt::format("cannot write '{}': {}", folder, std::strerror(reason)));
+}
+
 }  // namespace
 
 bool uses_standard_output(const RunFileOptions& options) {
@@ -83,17 +96,22 @@ void require_writable_files(const RunFileOptions& options) {
   require_writable(options.trace);
   for (const std::string& output : options.outputs)
     require_writable(split_assignment(output, "--output").second);
+  if (!options.tensorboard.empty()) require_writable_folder(options.tensorboard);
 }
 
 void require_metrics(const RunOptions& options, const EntryPoint& entry) {
-  if (options.metrics.empty()) return;
+  if (options.metrics.empty() && options.tensorboard.empty()) return;
   for (const Binding& output : entry.outputs)
     if (entry.values[output.value].type.dims.empty() &&
         std::find(kMetricsKeys.begin(), kMetricsKeys.end(), output.name) != kMetricsKeys.end())
       throw UserError(
-          fmt::format("--metrics: the output '{}' has the name of another key of each line", output.name),
+          options.metrics.empty()
+              ? fmt::format("--tensorboard: the output '{}' has the name of another number of each step",
+                            output.name)
+              : fmt::format("--metrics: the output '{}' has the name of another key of each line",
+                            output.name),
           "rename the output in the model");
-  if (options.resume) require_only_metrics(options.metrics);
+  if (options.resume && !options.metrics.empty()) require_only_metrics(options.metrics);
 }
 
 MetricsFile::MetricsFile(const std::string& path, bool speaks, int64_t step) : path_(path) {

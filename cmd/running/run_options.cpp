@@ -35,6 +35,9 @@ void check_endings(const RunFileOptions& options) {
 
 void check_files(const RunFileOptions& options) {
   check_endings(options);
+  if (options.tensorboard == "-")
+    throw UserError("--tensorboard writes files into a folder, not to standard output",
+                    "name a folder, as in --tensorboard logs/run1");
   std::map<std::string, std::string> writers;
   for (const auto& [file, option] : written_files(options)) {
     const auto [at, is_new] = writers.emplace(file, option);

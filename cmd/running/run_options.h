@@ -37,8 +37,11 @@ struct CheckpointOptions {
 struct RunFileOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
+  std::string tensorboard;  // folder
   std::string report;
-  std::string hardware;  // profile that plans are chosen for, and for the report's predicted times; "": none
+  // Profile that plans are chosen for, for the report's predicted times, and whose peak rates the MFU is of; "": none, and
+  // the MFU is of kDefaultHardware
+  std::string hardware;
   std::string trace;
   int64_t trace_steps = 20;
 };
@@ -54,6 +57,9 @@ struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOpti
   int64_t memory_limit = 0;   // bytes per device; 0: none
   int64_t reshard_limit = 0;  // likewise
 };
+
+/// The bundled profile whose peak rates the MFU is of, unless the user names one.
+inline constexpr const char* kDefaultHardware = "local";
 
 /// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const RunOptions& options);

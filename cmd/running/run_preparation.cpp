@@ -24,7 +24,8 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
                    std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.hardware = hardware;
-  if (hardware && options.report.empty() && is_program(sources.model_text))
+  if (hardware && options.report.empty() && options.metrics.empty() && options.tensorboard.empty() &&
+      is_program(sources.model_text))
     throw UserError(fmt::format("--hardware can't change the plan of {}, which is a compiled program",
                                 options.model.model),
                     "compile it with --hardware, or give --report FILE for predicted times");
@@ -45,10 +46,19 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
 // Throws UserError if a profile lacks something that the program needs, or is of no use.
 void check_hardware(const RunOptions& options, const Program& program, const Hardware& hardware) {
   const EntryPoint& entry = main_entry(program, options.evaluate);
-  if (options.report.empty() && !entry.plan)
+  if (options.report.empty() && options.metrics.empty() && options.tensorboard.empty() && !entry.plan)
     throw UserError("--hardware is of no use: the layout leaves no plan to choose, and there is no --report",
                     "give --propagate, or --report FILE for predicted times beside those of the run");
   predicted_time(program, entry, predicted_counts(program, entry), hardware);
+}
+
+// A program that is installed without its models has no bundled profiles. That is no reason not to train.
+std::optional<Hardware> usual_profile() {
+  try {
+    return hardware_profile(std::string(kDefaultHardware));
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
 }
 
 // An evaluation of values that nobody has trained is rarely meant.
@@ -84,10 +94,13 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
   return program_of(sources, options_, hardware(), warnings);
 }
 
-void RunPreparation::require_ready(const Program& program) const {
+void RunPreparation::require_ready(const Program& program) {
   require_writable_files(options_);
   require_metrics(options_, main_entry(program, options_.evaluate));
-  if (hardware_) check_hardware(options_, program, *hardware_);
+  if (hardware_)
+    check_hardware(options_, program, *hardware_);
+  else
+    usual_ = usual_profile();
   warn_of_initial_values(options_, program);
   if (options_.model.quiet) return;
   std::set<std::string> folders(options_.loads.begin(), options_.loads.end());

@@ -5,15 +5,22 @@
 
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_options.h"
+#include "cmd/running/run_times.h"
 #include "core/cost/hardware.h"
 #include "core/program/program.h"
 #include "runtime/comm/comm.h"
 
 namespace mtfc {
 
-/// Runs `program` as `options` say. Predicted times are of `hardware`, where there is one; the rank that
-/// speaks needs it. Throws UserError and RunError.
+/// What a run is judged by. Only the rank that speaks needs the profiles; nullptr stands for none.
+struct RunMeasures {
+  const Hardware* hardware = nullptr;  // that times are predicted for
+  const Hardware* peaks = nullptr;     // whose peak rates the MFU is of
+  RunClock begin;                      // of the process
+};
+
+/// Runs `program` as `options` say. Throws UserError and RunError.
 int run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
-                const Hardware* hardware);
+                const RunMeasures& measures);
 
 }  // namespace mtfc

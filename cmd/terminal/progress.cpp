@@ -19,16 +19,19 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
-// With two dots in the place of numbers that are left out.
-std::string joined(const ProgressParts& parts, size_t numbers, bool with_steps_rate, bool with_rows_rate) {
+// With two dots in the place of numbers that are left out. Of the rates there are the first `rates`, in the order of their
+// importance.
+std::string joined(const ProgressParts& parts, size_t numbers, size_t rates) {
   std::string line = parts.step;
   const auto add = [&](const std::string& part) {
     if (!part.empty()) line += "  " + part;
   };
   for (size_t i = 0; i < numbers; ++i) add(parts.numbers[i]);
   if (numbers < parts.numbers.size()) add("..");
-  if (with_steps_rate) add(parts.steps_rate);
-  if (with_rows_rate) add(parts.rows_rate);
+  if (rates >= 1) add(parts.steps_rate);
+  if (rates >= 4) add(parts.rows_rate);
+  if (rates >= 3) add(parts.tokens_rate);
+  if (rates >= 2) add(parts.mfu);
   add(parts.left);
   return line;
 }
@@ -53,10 +56,10 @@ std::string to_text(const std::vector<NamedNumber>& numbers) {
 
 std::string progress_line(const ProgressParts& parts, size_t width) {
   const size_t all = parts.numbers.size();
-  std::vector<std::string> lines = {joined(parts, all, true, true)};
-  for (size_t numbers = all; numbers > 0; --numbers) lines.push_back(joined(parts, numbers, true, false));
-  if (all > 0) lines.push_back(joined(parts, 1, false, false));
-  lines.push_back(joined(parts, 0, false, false));
+  std::vector<std::string> lines = {joined(parts, all, 4), joined(parts, all, 3), joined(parts, all, 2)};
+  for (size_t numbers = all; numbers > 0; --numbers) lines.push_back(joined(parts, numbers, 1));
+  if (all > 0) lines.push_back(joined(parts, 1, 0));
+  lines.push_back(joined(parts, 0, 0));
   lines.push_back(parts.step + (parts.left.empty() ? "" : "  " + parts.left));
   for (const std::string& line : lines)
     if (line.size() <= width) return line;
@@ -75,7 +78,7 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (!speaks_) return;
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const auto [done, steps, rows] = length_;
+  const auto [done, steps, rows, tokens, peak_seconds] = length_;
   // A terminal is updated ten times a second; elsewhere a line is printed every tenth of the run and every
   // minute.
   const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
@@ -86,6 +89,8 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   ProgressParts parts{fmt::format("step {}/{}", step, steps), texts_of(numbers),
                       three_digits(rate) + " steps/s", "", ""};
   if (rows > 1) parts.rows_rate = three_digits(rate * static_cast<double>(rows)) + " samples/s";
+  if (tokens > rows) parts.tokens_rate = three_digits(rate * static_cast<double>(tokens)) + " tokens/s";
+  if (peak_seconds > 0) parts.mfu = fmt::format("MFU {:.3g} %", 100 * rate * peak_seconds);
   if (step < steps) parts.left = duration(static_cast<double>(steps - step) / rate) + " left";
   if (!terminal_) {
     // In one piece, so that other streams can't cut in.

@@ -37,6 +37,16 @@ TEST_CASE("a progress line may lack numbers, rows and, in the last step, a time 
   CHECK(progress_line({"step 3/3", {}, "5 steps/s", "", ""}, 4) == "step");
 }
 
+TEST_CASE("of the rates, the steps per second stay longest") {
+  const ProgressParts parts{"step 1/2", {"loss 1"},    "5 steps/s", "9 samples/s",
+                            "1 s left", "99 tokens/s", "MFU 7 %"};
+  CHECK(progress_line(parts, 80) ==
+        "step 1/2  loss 1  5 steps/s  9 samples/s  99 tokens/s  MFU 7 %  1 s left");
+  CHECK(progress_line(parts, 71) == "step 1/2  loss 1  5 steps/s  99 tokens/s  MFU 7 %  1 s left");
+  CHECK(progress_line(parts, 58) == "step 1/2  loss 1  5 steps/s  MFU 7 %  1 s left");
+  CHECK(progress_line(parts, 45) == "step 1/2  loss 1  5 steps/s  1 s left");
+}
+
 TEST_CASE("numbers as text, with printable names") {
   CHECK(to_text({{"loss", 0.25}, {"a\x1b", 3}}) == "loss 0.25  a\\x1b 3");
 }

@@ -46,8 +46,8 @@ std::vector<Json> logged(const Folder& folder, const std::string& name) {
   std::vector<Json> lines;
   for (std::string line; std::getline(file, line);) {
     Json json = Json::parse(line);
-    json.erase("step_time");
-    json.erase("samples_per_second");
+    for (const char* key : {"step_time", "samples_per_second", "tokens_per_second", "mfu", "wall_time"})
+      json.erase(key);
     lines.push_back(json);
   }
   return lines;

@@ -89,7 +89,8 @@ TEST_CASE("a closed standard output, or one whose reader has gone, fails every c
 
 TEST_CASE("an output can't have the name of another key of the metrics") {
   const Folder folder;
-  for (const char* name : {"step", "step_time", "samples_per_second"}) {
+  for (const char* name : {"step", "step_time", "samples_per_second", "learning_rate", "tokens_per_second",
+                           "mfu", "wall_time"}) {
     std::string model = kModel;
     model.replace(model.find("\"loss\", \"op\""), 6, fmt::format("\"{}\"", name));
     model.replace(model.find("\"loss\": \"loss\""), 14, fmt::format("\"loss\": \"{}\"", name));

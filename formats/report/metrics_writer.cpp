@@ -5,13 +5,22 @@
 
 namespace mtfc {
 
+std::vector<std::pair<std::string, double>> named(const StepFigures& figures) {
+  std::vector<std::pair<std::string, double>> all = {{"step_time", figures.step_time},
+                                                     {"samples_per_second", figures.samples_per_second}};
+  if (figures.learning_rate) all.emplace_back("learning_rate", *figures.learning_rate);
+  if (figures.tokens_per_second) all.emplace_back("tokens_per_second", *figures.tokens_per_second);
+  if (figures.mfu) all.emplace_back("mfu", *figures.mfu);
+  all.emplace_back("wall_time", figures.wall_time);
+  return all;
+}
+
 std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, double>>& outputs,
-                         double step_seconds, double samples_per_second) {
+                         const StepFigures& figures) {
   Json line;
   line["step"] = step;
   for (const auto& [name, value] : outputs) line[name] = value;
-  line["step_time"] = step_seconds;
-  line["samples_per_second"] = samples_per_second;
+  for (const auto& [name, value] : named(figures)) line[name] = value;
   return line.dump();
 }
 

@@ -11,13 +11,30 @@
 
 namespace mtfc {
 
-/// `{"step": 1, "loss": 2.3, "step_time": 0.01, "samples_per_second": 10000}`, without a newline. Numbers
+/// The figures of one step of a run beside its outputs. An evaluation over data has no rates but samples per second.
+struct StepFigures {
+  double step_time = 0;  // seconds
+  double samples_per_second = 0;
+  std::optional<double> learning_rate;  // that the step was made with
+  std::optional<double> tokens_per_second;
+  std::optional<double> mfu;  // useful products at the peak rate of all devices, over the time of the step
+  double wall_time = 0;       // seconds since the process began
+};
+
+/// These figures under their names, in the order of a line.
+std::vector<std::pair<std::string, double>> named(const StepFigures& figures);
+
+/// `{"step": 1, "loss": 2.3, "step_time": 0.01, "samples_per_second": 10000, ...}`, without a newline. Numbers
 /// that JSON lacks become null.
 std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, double>>& outputs,
-                         double step_seconds, double samples_per_second);
+                         const StepFigures& figures);
 
 /// The keys of such a line beside the outputs, which can't have these names.
-inline constexpr std::array<std::string_view, 3> kMetricsKeys = {"step", "step_time", "samples_per_second"};
+inline constexpr std::array<std::string_view, 7> kMetricsKeys = {
+    "step", "step_time", "samples_per_second", "learning_rate", "tokens_per_second", "mfu", "wall_time"};
+
+/// Stands before the names of outputs that are means over held-out data.
+inline constexpr std::string_view kHeldOutPrefix = "valid/";
 
 /// True if `text` may be the beginning of such a line, as a run that is killed leaves it.
 bool begins_metrics(const std::string& text);

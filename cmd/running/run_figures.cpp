@@ -1,0 +1,49 @@
+#include "cmd/running/run_figures.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/cost/cost.h"
+#include "core/cost/training_cost.h"
+#include "core/model/training.h"
+
+namespace mtfc {
+
+StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_t rows,
+                         const Hardware* hardware) {
+  StepWorkload work{rows, tokens_per_step(program), 0};
+  if (hardware)
+    work.peak_seconds =
+        useful_seconds_at_peak(program.mesh(), entry, predicted_counts(program, entry), *hardware);
+  return work;
+}
+
+std::optional<double> learning_rate_of_last_step(const Executor& executor, const EntryPoint& entry) {
+  const Program& program = executor.program();
+  if (!program.learning_rate || entry.name != "train") return std::nullopt;
+  if (!program.learning_rate->schedule) return program.learning_rate->constant;
+  // The variable, and not the step of the run: weights may be loaded together with the state of their optimizer.
+  for (size_t v = 0; v < program.variables.size(); ++v) {
+    const VariableDecl& variable = program.variables[v].decl;
+    if (variable.name != kStepName || variable.type.dtype != DType::kI64 || !variable.type.dims.empty())
+      continue;
+    int64_t step = 0;
+    std::memcpy(&step, executor.variable(v, 0).data, sizeof step);
+    return program.learning_rate->at(static_cast<double>(std::max<int64_t>(step, 1)));
+  }
+  return std::nullopt;
+}
+
+StepFigures figures_of(const StepWorkload& work, double seconds, std::optional<double> learning_rate,
+                       const RunClock& begin) {
+  StepFigures figures;
+  figures.step_time = seconds;
+  figures.samples_per_second = static_cast<double>(work.rows) / seconds;
+  figures.learning_rate = learning_rate;
+  if (work.tokens > 0) figures.tokens_per_second = static_cast<double>(work.tokens) / seconds;
+  if (work.peak_seconds > 0) figures.mfu = work.peak_seconds / seconds;
+  figures.wall_time = begin.seconds();
+  return figures;
+}
+
+}  // namespace mtfc
