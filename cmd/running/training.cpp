@@ -6,6 +6,7 @@
 #include <atomic>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cmd/launch/launch.h"
@@ -14,6 +15,7 @@
 #include "cmd/running/finite_numbers.h"
 #include "cmd/running/run_figures.h"
 #include "cmd/running/run_files.h"
+#include "cmd/running/run_header.h"
 #include "cmd/running/run_log.h"
 #include "cmd/running/run_outputs.h"
 #include "cmd/running/run_report.h"
@@ -22,6 +24,7 @@
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/progress.h"
 #include "formats/text/quantity.h"
+#include "runtime/compute/threads.h"
 #include "runtime/data/feed.h"
 #include "runtime/execute/timeline.h"
 #include "runtime/processes/clock_offset.h"
@@ -49,6 +52,17 @@ struct ProgramRun {
 // progress line, or a launcher in between could pass them on before that line is cleared.
 std::ostream& results(const RunFileOptions& options) {
   return uses_standard_output(options) || (is_terminal(1) && is_terminal(2)) ? std::cerr : std::cout;
+}
+
+// Says what is about to run, and where.
+void tell_beginning(const ProgramRun& run) {
+  if (!run.talks()) return;
+  const Program& program = run.executor.program();
+  const std::vector<int>& nodes = run.processes().nodes();
+  const std::set<int> hosts(nodes.begin(), nodes.end());
+  std::cerr << run_header(program, run.main, {run.first_step(), run.options.steps, run.options.evaluate},
+                          {run.processes().size(), static_cast<int64_t>(hosts.size()), threads()})
+            << std::flush;
 }
 
 // The work of a step. Other ranks than the one that speaks need no peak rates.
@@ -85,6 +99,7 @@ void tell_means(const ProgramRun& run, std::vector<NamedNumber> means, const std
 }
 
 MeanRunTime run_evaluation(const ProgramRun& run) {
+  tell_beginning(run);
   RunLog log(run.options, run.processes().speaks(), 0);
   const RunClock clock;
   EvaluationOutputs outputs(run.executor, run.main, run.options.outputs);
@@ -282,6 +297,7 @@ MeanRunTime run_steps(ProgramRun& run, int& signal) {
   // Held-out data that doesn't fit should not cost a training.
   if (!run.data.valid.empty()) require_evaluable(run.executor, run.data.valid, run.data.seed);
   Feed feed = training_feed(run);
+  tell_beginning(run);
   const InterruptGuard guard(static_cast<double>(run.options.grace), [&] { return unfinished_text(run); });
   const bool takes_steps = run.first_step() < run.options.steps;
   FiniteNumbers numbers(run.executor, run.options, run.first_step());

@@ -60,7 +60,7 @@ TEST_CASE("an evaluation fills up the last batch where an input says which rows 
     CAPTURE(mesh);
     // The mean of 0, 1, 4, ..., 81.
     CHECK(folder.printed(fmt::format("--set masked=1 {}", mesh)) == "all 28.5\n");
-    CHECK(folder.read("err") == "");
+    CHECK(folder.read("err").find("left out") == std::string::npos);
     CHECK(folder.printed(fmt::format("--set masked=1 --set batch=10 {}", mesh)) == "all 28.5\n");
   }
 }

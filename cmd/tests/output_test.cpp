@@ -136,8 +136,9 @@ TEST_CASE("an output to a pipe or to standard output has the bytes of the file")
                                   mesh)) == "exit 0: ");
     CHECK(folder.read("got") == folder.read("w.npy"));
     CHECK(fs::is_fifo(folder.path / "pipe"));
-    CHECK(folder.said(fmt::format("$MTFC run model.json {} --output w=- >got", mesh))
-              .starts_with("exit 0: step 1"));
+    const std::string said = folder.said(fmt::format("$MTFC run model.json {} --output w=- >got", mesh));
+    CHECK(said.starts_with("exit 0: "));
+    CHECK(said.find("\nstep 1") != std::string::npos);
     CHECK(folder.read("got") == folder.read("w.npy"));
     CHECK(folder.said(fmt::format("$MTFC run model.json -q {} --output w=/dev/stdout | cat >got", mesh)) ==
           "exit 0: ");

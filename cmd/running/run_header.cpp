@@ -1,0 +1,79 @@
+#include "cmd/running/run_header.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/diagnostics/printable.h"
+#include "core/tensors/layout.h"
+#include "formats/text/quantity.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kLongestLayout = 200;  // bytes of a layout's text; a longer one would hide the rest
+
+std::string counted(int64_t count, const std::string& what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+std::string steps_of(const EntryPoint& entry, const RunExtent& extent) {
+  if (extent.has_data) return "";
+  if (entry.name != "train") return ", " + counted(extent.steps, "run");
+  if (extent.first_step == 0) return ", " + counted(extent.steps, "step");
+  if (extent.steps <= extent.first_step)
+    return fmt::format(", {} made before", counted(extent.first_step, "step"));
+  return fmt::format(", steps {} to {}", grouped(extent.first_step + 1), grouped(extent.steps));
+}
+
+// `813 k parameters in f32, products in bf16`: the dtype that most parameters have, and that of products if they are
+// computed in fewer bits.
+std::string parameters_of(const Program& program, const EntryPoint& entry) {
+  std::map<DType, int64_t> by_dtype;
+  int64_t all = 0, most = 0;
+  DType dtype = DType::kF32;
+  for (const ProgramVariable& variable : program.variables) {
+    if (!variable.decl.trainable || variable.decl.optimizer_state) continue;
+    const int64_t count = elements(variable.decl.type.dims);
+    all += count;
+    int64_t& alike = by_dtype[variable.decl.type.dtype] += count;
+    if (alike > most) most = alike, dtype = variable.decl.type.dtype;
+  }
+  if (all == 0) return "";
+  std::string text = fmt::format(", {} {} in {}", count_text(all, ""), all == 1 ? "parameter" : "parameters",
+                                 to_string(dtype));
+  for (const Step& step : entry.steps)
+    if (step.multiplies() && !step.inputs.empty() && dtype != DType::kBF16 &&
+        entry.values[step.inputs[0]].type.dtype == DType::kBF16)
+      return text + ", products in bf16";
+  return text;
+}
+
+std::string layout_of(const Layout& layout) {
+  if (layout.mesh.axes().empty()) return "one device";
+  std::string rules = printable(described(layout));
+  if (rules.size() > kLongestLayout) rules = rules.substr(0, rules.rfind(',', kLongestLayout)) + ", ..";
+  return fmt::format("mesh {}, {}{}", printable(to_string(layout.mesh)),
+                     layout.rules.empty() ? "" : "layout ", rules);
+}
+
+}  // namespace
+
+std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
+                       const RunPlace& place) {
+  const int64_t devices = program.mesh().devices();
+  const std::string memory = bytes_text(program.arena_bytes()), threads = counted(place.threads, "thread");
+  std::string where;
+  if (place.ranks > 1)
+    where = fmt::format("{} on {}, {} each, {} per rank", counted(place.ranks, "rank"),
+                        counted(place.hosts, "host"), threads, memory);
+  else if (devices > 1)
+    where = fmt::format("{} in one process, {}, {} per device", counted(devices, "device"), threads, memory);
+  else
+    where = fmt::format("{}, {}", threads, memory);
+  return fmt::format("{}: {}{}{}\n{}: {}\n", printable(program.model), printable(entry.name),
+                     steps_of(entry, extent), parameters_of(program, entry), layout_of(program.layout),
+                     where);
+}
+
+}  // namespace mtfc

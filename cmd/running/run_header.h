@@ -1,0 +1,31 @@
+#pragma once
+// The lines at the beginning of a run that say what is about to run.
+
+#include <cstdint>
+#include <string>
+
+#include "core/program/program.h"
+
+namespace mtfc {
+
+/// The run, as far as its program does not say it.
+struct RunExtent {
+  int64_t first_step = 0, steps = 0;  // steps made before, and in the end; of --steps
+  bool has_data = false;              // it is an evaluation over data, which has no steps
+};
+
+/// Where a program runs.
+struct RunPlace {
+  int64_t ranks = 1;  // 1 for all devices in one process
+  int64_t hosts = 1;
+  int threads = 1;  // per rank
+};
+
+/// Two lines, such as
+///
+///   mnist: train, steps 31 to 40, 813 k parameters in f32
+///   mesh all:2, layout hidden:all: 2 ranks on 1 host, 1 thread each, 3.44 MiB per rank
+std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
+                       const RunPlace& place);
+
+}  // namespace mtfc
