@@ -29,6 +29,7 @@ extern const Command kGenerateCommand;
 extern const Command kHelpCommand;
 extern const Command kManCommand;
 extern const Command kOpsCommand;
+extern const Command kReportCommand;
 extern const Command kRunCommand;
 extern const Command kSchemaCommand;
 extern const Command kSearchCommand;

@@ -26,8 +26,8 @@ namespace {
 const Command* const kCommands[] = {
     &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
     &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kManCommand,
-    &kOpsCommand,       &kRunCommand,     &kSchemaCommand,   &kSearchCommand,     &kShowCommand,
-    &kSlurmCommand,     &kVerifyCommand};
+    &kOpsCommand,       &kReportCommand,  &kRunCommand,      &kSchemaCommand,     &kSearchCommand,
+    &kShowCommand,      &kSlurmCommand,   &kVerifyCommand};
 
 int run(int argc, char** argv) {
   const std::string version = version_text();

@@ -52,7 +52,7 @@ show build/mtfc run models/char_lm.json --mesh all:2 --layout batch:all --steps 
   --metrics "$work/log" --valid-every 100 --checkpoint "$checkpoints" \
   --input tokens=text:"$text",split=train --input targets=text:"$text",shift=1,split=train \
   --valid tokens=text:"$text",split=valid --valid targets=text:"$text",shift=1,split=valid
-printf '\nnats per byte, of the batch and of the held-out tenth (guessing at random: %s)\n' 5.545
-sed -n 's|.*"step":\([0-9]*\),"loss":\([0-9.]*\),.*"valid/loss":\([0-9.]*\),.*|step \1  loss \2  valid/loss \3|p' "$work/log"
+show build/mtfc report "$work/log"
+printf '(nats per byte, of the batch and of the held-out tenth; guessing at random: %s)\n' 5.545
 prompt=$(awk 'match($0, /[A-Za-z]+ /) { print substr($0, RSTART, RLENGTH); exit }' "$text")
 show build/mtfc generate models/char_lm.json --quiet --checkpoint "$checkpoints" --prompt "${prompt:-The }" --temperature 0.7

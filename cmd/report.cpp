@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "cmd/command.h"
+#include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
+#include "cmd/options/file_endings.h"
+#include "cmd/options/option_checks.h"
+#include "core/diagnostics/error.h"
+#include "formats/report/runs_writer.h"
+
+namespace mtfc {
+namespace {
+
+struct RunReportOptions {
+  std::vector<std::string> metrics;
+  std::string report;
+  std::string format;
+  std::string file = "-";
+  bool quiet = false;
+};
+
+std::string shown_name(const std::string& path) {
+  return path == "-" ? "<stdin>" : path;
+}
+
+void check_names(const RunReportOptions& options) {
+  std::set<std::string> seen;
+  for (const std::string& path : options.metrics)
+    if (!seen.insert(path).second)
+      throw UserError(
+          fmt::format("{} is given more than once", path == "-" ? "standard input" : "'" + path + "'"),
+          "each file is one run");
+  if (options.report == "-" && seen.contains("-"))
+    throw UserError("metrics and --report can't both be read from standard input");
+  if (options.file != "-" && (seen.contains(options.file) || options.report == options.file))
+    throw UserError(fmt::format("-o would replace '{}', which is read", options.file), "name another file");
+}
+
+int run(const RunReportOptions& options) {
+  check_names(options);
+  const FileKinds kinds{"-o", "a report of runs", {{"html", "html"}, {"json", "json"}, {"txt", "text"}}};
+  const std::string format = output_format(kinds, options.file, options.format, "text");
+  RunsReport report;
+  std::vector<Diagnostic> warnings;
+  for (const std::string& path : options.metrics)
+    report.logs.push_back(read_metrics(read_text(path, "metrics"), shown_name(path), warnings));
+  if (!options.report.empty())
+    report.measured = read_run_report(read_text(options.report, "report"), shown_name(options.report));
+  if (!options.quiet)
+    for (const Diagnostic& warning : warnings) std::cerr << to_string(warning) + "\n";
+  write_text(options.file, format == "html"   ? runs_html(report)
+                           : format == "json" ? runs_json(report)
+                                              : runs_text(report));
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CommandLine& line) {
+  auto options = std::make_shared<RunReportOptions>();
+  line.add_option("METRICS", options->metrics,
+                  "files that `mtfc run --metrics` has written, one for each run; - is standard input")
+      .required();
+  line.add_option(
+          "--report", options->report,
+          "the file of `mtfc run --report`: also show the times by kind of step, beside the predicted ones "
+          "if that run had --hardware")
+      .type_name("FILE.json");
+  line.add_option(
+          "--format", options->format,
+          "text (default on standard output and for FILE.txt), html (default for FILE.html; a page with "
+          "curves) or json (default for any other file)")
+      .check(one_of({"text", "html", "json"}));
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  line.add_flag("--quiet,-q", options->quiet, "print no warnings");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kReportCommand = {
+    .name = "report",
+    .summary = "show how runs went: their curves, their throughput, and where the time went",
+    .examples =
+        "  mtfc report log.jsonl\n"
+        "  mtfc report log.jsonl --report report.json -o run.html\n"
+        "  mtfc report sgd.jsonl adam.jsonl -o runs.html\n"
+        "  mtfc report log.jsonl --format json",
+    .setup = setup,
+    .runs_nothing = true,
+};
+
+}  // namespace mtfc
