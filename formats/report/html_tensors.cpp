@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/program/repeated_names.h"
+#include "core/tensors/shard_grid.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
 
@@ -17,115 +18,73 @@ constexpr size_t kMostDrawn = 60;  // different tensors
 constexpr size_t kMostNamed = 6;   // tensors named above a shared drawing, those of repeated blocks as one
 constexpr int64_t kMostRanks = 4;  // named in a shard
 
-// The shards along one side: all combinations of the pieces of some dimensions, major first.
-struct Side {
-  std::vector<size_t> dims;
-  int64_t shards = 1;
-  std::vector<int64_t> drawn;  // shard indices; -1 for the gap
-};
-
 class TensorDrawing {
  public:
-  TensorDrawing(const TensorCost& tensor, const Mesh& mesh) : tensor_(tensor), mesh_(mesh) {
-    std::vector<size_t> split;
-    for (size_t d = 0; d < tensor.dims.size(); ++d)
-      if (parts(d) > 1) split.push_back(d);
-    // In the matrix, the first split dimension runs down, unless it is the tensor's last; the others run
-    // across.
-    for (const size_t d : split) {
-      const bool down = d == split.front() && (split.size() > 1 || d + 1 < tensor.dims.size());
-      (down ? down_ : across_).dims.push_back(d);
-    }
-    for (Side* side : {&down_, &across_}) {
-      for (const size_t d : side->dims) side->shards *= parts(d);
-      const bool all = side->shards <= kSide;
-      for (int64_t i = 0; i < (all ? side->shards : kSide - 2); ++i) side->drawn.push_back(i);
-      if (!all) side->drawn.insert(side->drawn.end(), {-1, side->shards - 1});
-    }
-  }
+  TensorDrawing(const TensorCost& tensor, const Mesh& mesh)
+      : tensor_(tensor),
+        mesh_(mesh),
+        grid_(tensor.dims, tensor.sharding, mesh),
+        rows_(drawn_shards(grid_.down().shards, kSide)),
+        columns_(drawn_shards(grid_.across().shards, kSide)) {}
 
   std::string text() const {
-    const int64_t shards = down_.shards * across_.shards;
+    const ShardGrid::Side &down = grid_.down(), &across = grid_.across();
+    const int64_t shards = down.shards * across.shards;
     std::string text = "<p class=scale>" + (shards > 1 ? grouped(shards) + " shards" : "not split");
-    for (const Side* side : {&down_, &across_})
+    for (const ShardGrid::Side* side : {&down, &across})
       for (const size_t d : side->dims)
         text += fmt::format(", <b>{}</b> over {} {}", html_escaped(tensor_.dims[d].name),
                             html_escaped(mesh_.names(tensor_.sharding.dims[d])),
-                            side == &down_ ? "(down)" : "(across)");
+                            side == &down ? "(down)" : "(across)");
     text += fmt::format(
         "</p><div class=wide tabindex=0 role=group aria-label=\"shards of {}\"><table class=matrix>",
         html_escaped(tensor_.name));
-    if (!across_.dims.empty()) {
-      text += "<tr>" + std::string(down_.dims.empty() ? "" : "<td></td>");
-      for (const int64_t column : across_.drawn) text += "<th scope=col>" + ranges(across_, column) + "</th>";
+    if (!across.dims.empty()) {
+      text += "<tr>" + std::string(down.dims.empty() ? "" : "<td></td>");
+      for (const int64_t column : columns_) text += "<th scope=col>" + ranges(across, column) + "</th>";
       text += "</tr>";
     }
-    for (const int64_t row : down_.drawn) {
-      text += "<tr>" + (down_.dims.empty() ? std::string() : "<th scope=row>" + ranges(down_, row) + "</th>");
-      for (const int64_t column : across_.drawn) text += cell(row, column);
+    for (const int64_t row : rows_) {
+      text += "<tr>" + (down.dims.empty() ? std::string() : "<th scope=row>" + ranges(down, row) + "</th>");
+      for (const int64_t column : columns_) text += cell(row, column);
       text += "</tr>";
     }
     return text + "</table></div>";
   }
 
  private:
-  int64_t parts(size_t dim) const { return mesh_.size(tensor_.sharding.dims[dim]); }
-
-  // Calls `use` with each dimension of a side and the index of its piece in shard `index`.
-  template <typename Use>
-  void each_part(const Side& side, int64_t index, Use use) const {
-    for (size_t i = side.dims.size(); i-- > 0;) {
-      const int64_t count = parts(side.dims[i]);
-      use(side.dims[i], index % count);
-      index /= count;
-    }
-  }
-
-  std::string ranges(const Side& side, int64_t index) const {
+  std::string ranges(const ShardGrid::Side& side, int64_t index) const {
     if (index < 0) return "&#8943;";
     std::string text;
-    each_part(side, index, [&](size_t dim, int64_t part) {
-      const Interval held = shard_interval(tensor_.dims[dim].size, parts(dim), part);
-      const std::string range = held.size() == 0   ? "none"
-                                : held.size() == 1 ? fmt::format("{}", held.begin)
-                                                   : fmt::format("{}&ndash;{}", held.begin, held.end - 1);
-      text = range + (text.empty() ? "" : " &middot; ") + text;
-    });
+    for (const Interval& held : grid_.held(side, index))
+      text += (text.empty() ? "" : " &middot; ") +
+              (held.size() == 0   ? std::string("none")
+               : held.size() == 1 ? fmt::format("{}", held.begin)
+                                  : fmt::format("{}&ndash;{}", held.begin, held.end - 1));
     return text;
   }
 
   std::string cell(int64_t row, int64_t column) const {
     if (row < 0 || column < 0) return "<td class=gap>&#8943;</td>";
-    Coordinates at(mesh_.axes().size(), 0);
-    for (const auto& [side, index] : {std::pair(&down_, row), std::pair(&across_, column)})
-      each_part(*side, index, [&](size_t dim, int64_t part) {
-        at = mesh_.moved(std::move(at), tensor_.sharding.dims[dim], part);
-      });
-    const int64_t shard = row * across_.shards + column;
-    return fmt::format("<td style=\"background:hsl({} 70% 85%)\">{}</td>", (shard * 47) % 360, ranks(at));
+    const int64_t shard = row * grid_.across().shards + column;
+    return fmt::format("<td style=\"background:hsl({} 70% 85%)\">{}</td>", (shard * 47) % 360,
+                       ranks(row, column));
   }
 
-  // The ranks of the devices that differ from `at` only along axes that split nothing.
-  std::string ranks(const Coordinates& at) const {
-    AxisList free;
-    const AxisList split = split_axes(tensor_.sharding);
-    for (size_t axis = 0; axis < mesh_.axes().size(); ++axis)
-      if (!contains(split, static_cast<int>(axis))) free.push_back(static_cast<int>(axis));
-    const int64_t count = mesh_.size(free);
+  // The ranks that hold a shard: all of them, or the first ones and the last.
+  std::string ranks(int64_t row, int64_t column) const {
+    const int64_t count = grid_.holders();
     std::string text;
-    for (int64_t i = 0; i < count; ++i) {
-      if (count > kMostRanks && i == kMostRanks - 1) {
-        i = count - 1;
-        text += " &#8230;";
-      }
-      text += fmt::format("{}{}", text.empty() ? "" : " ", mesh_.rank(mesh_.moved(at, free, i)));
-    }
-    return count > kMostRanks ? fmt::format("{} <small>({} ranks)</small>", text, grouped(count)) : text;
+    for (const int64_t holder : drawn_shards(count, kMostRanks + 1))
+      text += (text.empty() ? "" : " ") +
+              (holder < 0 ? std::string("&#8230;") : fmt::format("{}", grid_.rank(row, column, holder)));
+    return count > kMostRanks + 1 ? fmt::format("{} <small>({} ranks)</small>", text, grouped(count)) : text;
   }
 
   const TensorCost& tensor_;
   const Mesh& mesh_;
-  Side down_, across_;
+  const ShardGrid grid_;
+  const std::vector<int64_t> rows_, columns_;
 };
 
 int64_t size_of_tensor(const TensorCost& tensor) {
