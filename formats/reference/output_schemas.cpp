@@ -6,6 +6,7 @@
 
 #include "core/cost/comparison.h"
 #include "core/diagnostics/enum_names.h"
+#include "core/model/learning_rate.h"
 #include "core/program/placed_tensors.h"
 #include "core/program/program.h"
 #include "formats/json/ordered_json.h"
@@ -544,6 +545,15 @@ Json program_entry() {
       {"plan", "caches"});
 }
 
+Json learning_rate_of_program() {
+  const Json schedule = record({{"schedule", name_of<ScheduleKind>()},
+                                {"peak", real()},
+                                {"warmup", real()},
+                                {"steps", real()},
+                                {"end", real()}});
+  return {{"anyOf", {reference("real"), schedule}}};
+}
+
 Json program_definitions() {
   Json definitions = shared_definitions();
   define(definitions, "real", {{"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "-inf", "nan"}}}}}});
@@ -655,10 +665,16 @@ std::string generation_schema() {
 }
 
 std::string metrics_schema() {
-  Json line = record(
-      {{"step", whole("the steps so far")}, {"step_time", real("seconds")}, {"samples_per_second", real()}});
+  Json line = record({{"step", whole("the steps so far")},
+                      {"step_time", real("seconds")},
+                      {"samples_per_second", real()},
+                      {"learning_rate", real()},
+                      {"tokens_per_second", real()},
+                      {"mfu", real("a fraction of 1")},
+                      {"wall_time", real("seconds since the process began")}},
+                     {"learning_rate", "tokens_per_second", "mfu"});
   line["additionalProperties"] = {{"type", {"number", "null"}},
-                                  {"description", "an output of the model, such as loss"}};
+                                  {"description", "an output of the model, such as loss, or valid/loss"}};
   return schema_text(schema_head("mtfc run --metrics", "A line of the file that mtfc run --metrics writes"),
                      line, {});
 }
@@ -702,11 +718,13 @@ std::string program_schema() {
                                   {"dims", list_of(named_value(whole()))},
                                   {"data", text("the source of the data, or \"\"")}}))},
        {"loss", text("the name of the loss among the outputs")},
+       {"learning_rate", learning_rate_of_program()},
        {"variables", list_of(reference("variable"))},
        {"entry_points", list_of(program_entry())},
        {"warnings", texts()}});
   std::vector<std::string> optional = kLayoutKeys;
   optional.push_back("loss");
+  optional.push_back("learning_rate");
   return schema_text(schema_head("mtfc program", "A program as mtfc compile -o FILE.json saves it"),
                      record(std::move(properties), optional), program_definitions());
 }
