@@ -63,17 +63,20 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("METRICS", options->metrics,
                   "files that `mtfc run --metrics` has written, one for each run; - is standard input")
       .required();
+  line.set_group(OptionGroup::kReport);
   line.add_option(
           "--report", options->report,
           "the file of `mtfc run --report`: also show the times by kind of step, beside the predicted ones "
           "if that run had --hardware")
       .type_name("FILE.json");
+  line.set_group(OptionGroup::kOutput);
   line.add_option(
           "--format", options->format,
           "text (default on standard output and for FILE.txt), html (default for FILE.html; a page with "
           "curves) or json (default for any other file)")
       .check(one_of({"text", "html", "json"}));
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  line.set_group(OptionGroup::kGeneral);
   line.add_flag("--quiet,-q", options->quiet, "print no warnings");
   return [options] { return run(*options); };
 }
@@ -83,6 +86,11 @@ std::function<int()> setup(CommandLine& line) {
 const Command kReportCommand = {
     .name = "report",
     .summary = "show how runs went: their curves, their throughput, and where the time went",
+    .description =
+        "Shows one or several runs from the files that `mtfc run --metrics` has written: the loss and the "
+        "other "
+        "outputs over the steps, the learning rate, and how fast the steps were. With the file of `mtfc run "
+        "--report`, it compares the measured time of each kind of step with the predicted one.",
     .examples =
         "  mtfc report log.jsonl\n"
         "  mtfc report log.jsonl --report report.json -o run.html\n"

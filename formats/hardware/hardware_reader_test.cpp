@@ -72,7 +72,7 @@ TEST_CASE("the bundled profiles are read, and named as their files") {
     CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
     ++count;
   }
-  CHECK(count == 7);
+  CHECK(count == 8);
 }
 
 TEST_CASE("mistakes in profiles, with their places") {

@@ -7,11 +7,12 @@
 namespace mtfc::generation_writer_test {
 
 TEST_CASE("generated sequences are written one a line, with what they have") {
-  CHECK(generation_json("a \"model\"", {}) == "{\"model\": \"a \\\"model\\\"\", \"sequences\": []}\n");
+  CHECK(generation_json("a \"model\"", {}) ==
+        "{\"mtfc_generation\": 1, \"model\": \"a \\\"model\\\"\", \"sequences\": []}\n");
   const std::string text =
       generation_json("lm", {{0, {84}, {104, 101}, "The", std::nullopt}, {1, {}, {7}, std::nullopt, -0.5}});
   CHECK(text ==
-        "{\"model\": \"lm\", \"sequences\": [\n"
+        "{\"mtfc_generation\": 1, \"model\": \"lm\", \"sequences\": [\n"
         "  {\"beginning\":0,\"prompt\":[84],\"tokens\":[104,101],\"text\":\"The\"},\n"
         "  {\"beginning\":1,\"prompt\":[],\"tokens\":[7],\"score\":-0.5}\n"
         "]}\n");

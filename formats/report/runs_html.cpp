@@ -233,12 +233,13 @@ std::string runs_html(const RunsReport& report) {
       "content=\"width=device-width,initial-scale=1\">\n<title>{}: report of a "
       "run</title>\n<style>{}{}{}</style></head>"
       "\n<body><main><h1>{}</h1>",
-      title, kHtmlStyle, kCurveStyle, kRunsStyle, title);
+      title, html_style(), kCurveStyle, kRunsStyle, title);
   for (const MetricsLog& log : report.logs)
     html += fmt::format("<p class=dim>{}: {}</p>", html_escaped(log.file), extent_text(log));
   html += run_tiles(report) + output_plots(report) + throughput_plots(report);
   if (report.measured) html += times_of(*report.measured);
-  return html + all_figures(report) + fmt::format("</main><script>{}</script></body></html>\n", kHtmlScript);
+  return html + all_figures(report) +
+         fmt::format("</main><script>{}</script></body></html>\n", html_script());
 }
 
 }  // namespace mtfc
