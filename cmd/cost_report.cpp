@@ -124,13 +124,14 @@ struct LayoutNumber {
   size_t of = 1;
 };
 
-// Adds advice about a layout to its report and to the warnings that are shown, unless there are many layouts.
+// Adds advice about a layout to its report and to the warnings that are shown, unless there are many layouts. Mere notes are
+// shown of a single layout.
 void add_advice(std::vector<Diagnostic> advice, const LayoutNumber& layout, CostReport& report,
                 std::vector<Diagnostic>& warnings) {
   for (Diagnostic& warning : advice) {
     report.warnings.push_back(warning.hint.empty() ? warning.message
                                                    : fmt::format("{} ({})", warning.message, warning.hint));
-    if (layout.of > kMostAdvised) continue;
+    if (layout.of > kMostAdvised || (layout.of > 1 && warning.severity == Severity::kNote)) continue;
     if (layout.of > 1) warning.message = fmt::format("[{}] {}", layout.number, warning.message);
     warnings.push_back(std::move(warning));
   }
