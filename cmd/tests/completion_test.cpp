@@ -127,7 +127,7 @@ TEST_CASE("bash completes commands, options and values") {
   CHECK(in_bash({"check", "m.json", "--format=j"}, "' \t\n'") == Words{"--format=json"});
   CHECK(in_bash({"cost-report", "m.json", "--hardware", "tpu"}) == Words{"tpu-v2", "tpu-v3"});
   CHECK(in_bash({"cost-report", "m.json", "--hardware", "=", "tpu"}) == Words{"tpu-v2", "tpu-v3"});
-  CHECK(in_bash({"schema", ""}) == Words{"hardware", "layout", "model"});
+  CHECK(in_bash({"schema", "s"}) == Words{"search", "show"});
   CHECK(in_bash({"completion", "f"}) == Words{"fish"});
   CHECK(in_bash({"ops", "reduce_m"}) == Words{"reduce_max", "reduce_mean", "reduce_min"});
   CHECK(in_bash({"help", "exi"}) == Words{"exit-codes"});
@@ -177,7 +177,7 @@ TEST_CASE("fish completes commands, options, values and files") {
   CHECK(in_fish("mtfc check m.json --form") == Words{"--format"});
   CHECK(in_fish("mtfc check m.json --format ") == Words{"json", "text"});
   CHECK(in_fish("mtfc check m.json --format=") == Words{"--format=json", "--format=text"});
-  CHECK(in_fish("mtfc schema ") == Words{"hardware", "layout", "model"});
+  CHECK(in_fish("mtfc schema s") == Words{"search", "show"});
   CHECK(in_fish("mtfc cost-report m.json --hardware tpu") == Words{"tpu-v2", "tpu-v3"});
   CHECK(in_fish("mtfc run mod") == Words{"model.json"});
   CHECK(in_fish("mtfc run m.json --input images=da") == Words{"images=data.npy"});
@@ -195,7 +195,7 @@ TEST_CASE("zsh completes commands, options, values and files") {
   }
   CHECK(in_zsh("mtfc ch") == Words{"check"});
   CHECK(in_zsh("mtfc check m.json --format ") == Words{"json", "text"});
-  CHECK(in_zsh("mtfc schema ") == Words{"hardware", "layout", "model"});
+  CHECK(in_zsh("mtfc schema la") == Words{"layout"});
   CHECK(in_zsh("mtfc run mod") == Words{"model.json"});
   CHECK(in_zsh("mtfc check m.json --form") == Words{"--format"});
   CHECK(in_zsh("mtfc cost-report m.json --hardware tpu") == Words{"tpu-v2", "tpu-v3"});

@@ -233,7 +233,7 @@ TEST_CASE("a sweep can be cut down to the layouts that no other one dominates") 
             fmt::format("mtfc: note: {} of {} layouts are shown", expected, all.size())));
   const ScratchFolder folder;
   CHECK(outcome_in_models(sweep + "-q -o " + folder / "r.html") == "exit 0: ");
-  CHECK(has(contents(folder / "r.html"), "<div class=cloud>"));
+  CHECK(has(contents(folder / "r.html"), "<div class=cloud role=img"));
 }
 
 TEST_CASE("a page says how it was made, and is the same whatever its name") {
