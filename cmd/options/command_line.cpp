@@ -296,7 +296,9 @@ Option CommandLine::add_option(const std::string& name, std::optional<double>& t
 
 Option CommandLine::add_option(const std::string& name, std::vector<std::string>& target,
                                const std::string& help) {
-  return added(app_->add_option(name, target, help)->allow_extra_args(false));
+  CLI::Option* option = app_->add_option(name, target, help);
+  if (name.starts_with('-')) option->allow_extra_args(false);  // arguments after the value are not its own
+  return added(option);
 }
 
 void CommandLine::add_flag(const std::string& name, bool& target, const std::string& help) {

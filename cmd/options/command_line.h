@@ -63,7 +63,7 @@ class Option {
 
 /// The options of one command; a handle, valid as long as the parser. A name is either `--long`, `-s`, both as in
 /// `--quiet,-q`, or `WORD` for an argument without a name. Each takes one value and may be given once; a vector
-/// takes one value each time that its option is given.
+/// takes one value each time that its option is given, or all arguments if it has no name.
 class CommandLine {
  public:
   CommandLine(CLI::App* app, ParserNotes* notes) : app_(app), notes_(notes) {}

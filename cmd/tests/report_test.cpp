@@ -77,7 +77,7 @@ TEST_CASE("what a report can't be made of is one error that names the place") {
   CHECK(folder.said("(cat b.jsonl; echo notes; cat b.jsonl) >bad.jsonl; $MTFC report a.jsonl bad.jsonl") ==
         "exit 2: bad.jsonl:5:1: error: this line is not one that `mtfc run --metrics` writes" + hint);
   CHECK(folder.said("$MTFC report none.jsonl")
-            .starts_with("exit 2: mtfc: error: cannot read metrics 'none.jsonl'"));
+            .starts_with("exit 2: mtfc: error: cannot read the metrics 'none.jsonl'"));
   CHECK(folder.said("$MTFC report").starts_with("exit 2: mtfc: error: METRICS is missing"));
   CHECK(folder.said("$MTFC report a.jsonl a.jsonl") ==
         "exit 2: mtfc: error: 'a.jsonl' is given more than once (each file is one run)\n");

@@ -376,7 +376,7 @@ TEST_CASE("what commands write fits the schema that mtfc prints for it") {
       {"report", "cost-report " + small +
                      "--mesh a:2 --layout batch:a --layout batch:a,vocab:a,d_ff:a "
                      "--layout d_model:a --ranks-per-node 1 --format json"},
-      {"report", "cost-report " + small + "--memory-limit 200KB --format json"},
+      {"report", "cost-report " + small + "--memory-limit 780KiB --format json"},
       {"report", "cost-report char_lm.json --entry decode --format json"},
       {"report", "cost-report moe_lm.json --mesh a:2 --layout batch:a,experts:a --propagate --format json"},
       {"explain", "explain " + small + both + "--format json"},
@@ -391,7 +391,7 @@ TEST_CASE("what commands write fits the schema that mtfc prints for it") {
       {"show", "show " + small + both + "--rank 3 --format json"},
       {"show", "show mnist.json w1 --layout $F/whole.json --format json"},
       {"diff", "diff mnist.json batch:all hidden:all --mesh all:4 --format json"},
-      {"generate", "generate char_lm.json --set layers=1 --length 4 --beginnings 2 --format json"},
+      {"generate", "generate char_lm.json --set layers=1 --prompt ab --length 4 --samples 2 --format json"},
       {"run-report", "run " + small + both + "--simulate --steps 2 -q --report -"},
       {"metrics", "run " + small + "--steps 1 -q --metrics -"},
   };

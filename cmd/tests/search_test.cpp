@@ -80,7 +80,7 @@ TEST_CASE("the paper's Transformer gets a layout as good as the paper's, of all 
       outcome_in_models("$MTFC cost-report -q " + model +
                         "--mesh rows:16,cols:32 --layout batch:rows,vocab:cols,d_ff:cols,heads:cols "
                         "--format json")
-          .substr(8));
+          .substr(8))["layouts"][0];
   const Json found = json_of("$MTFC search " + model + "--devices 512 --mesh 'rows:*,cols:*'");
   CHECK(found["layouts"][0]["time"]["step_s"] <= paper["time"]["step_s"]);
   CHECK(found["counts"]["meshes"] == 5);

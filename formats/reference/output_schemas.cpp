@@ -496,7 +496,7 @@ Json program_value() {
   Json properties = {{"name", text()}};
   properties.update(program_type());
   properties.update({{"sharding", reference("sharding")},
-                     {"buffer", whole()},
+                     {"buffer", any_whole("the number of a buffer; -1 within a fused step")},
                      {"from_model", flag("a tensor of the model in its own sharding")},
                      {"alias_of", whole("the value with the same elements")}});
   return record(std::move(properties), {"from_model", "alias_of"});
