@@ -319,12 +319,7 @@ std::function<int()> setup(CommandLine& line) {
       "--pareto", options->pareto,
       "of several layouts, show only those that no other one beats in step time, memory and number of "
       "devices together");
-  line.add_option(
-          "--entry", options->entry,
-          "entry point to report: init, train, evaluate, decode or encode (default: train if the model has "
-          "it, else evaluate)")
-      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
-      .type_name("NAME");
+  add_entry_option(line, options->entry, "report");
   line.add_option(
           "--ranks-per-node", options->ranks_per_node,
           "also predict the bytes between nodes of N consecutive ranks each (default: as the hardware says)")

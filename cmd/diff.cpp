@@ -122,12 +122,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("AXIS:SIZE,...");
   add_propagate_option(line, options->model);
   line.set_group(OptionGroup::kReport);
-  line.add_option(
-          "--entry", options->entry,
-          "entry point to compare: init, train, evaluate, decode or encode (default: train if the model has "
-          "it, else evaluate)")
-      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
-      .type_name("NAME");
+  add_entry_option(line, options->entry, "compare");
   add_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   line.add_option("--top", options->top, "the most tensors, and the most collectives, to list")

@@ -110,12 +110,7 @@ std::function<int()> setup(CommandLine& line) {
   add_propagate_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
-  line.add_option(
-          "--entry", options->entry,
-          "entry point to explain: init, train, evaluate, decode or encode (default: train if the model has "
-          "it, else evaluate)")
-      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
-      .type_name("NAME");
+  add_entry_option(line, options->entry, "explain");
   line.set_group(OptionGroup::kOutput);
   line.add_option("--format", options->format,
                   "text (default on standard output and for FILE.txt) or json (default for any other file)")

@@ -106,12 +106,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("N");
   line.add_flag("--all", options->all,
                 "list also what operations compute (default: inputs, variables and outputs)");
-  line.add_option(
-          "--entry", options->entry,
-          "entry point to show: init, train, evaluate, decode or encode (default: train if the model has it, "
-          "else evaluate)")
-      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
-      .type_name("NAME");
+  add_entry_option(line, options->entry, "show");
   line.set_group(OptionGroup::kOutput);
   line.add_option("--format", options->format,
                   "text (default on standard output and for FILE.txt) or json (default for any other file)")

@@ -1,8 +1,22 @@
 #include "cmd/options/entry_choice.h"
 
+#include <fmt/format.h>
+
+#include "cmd/options/command_line.h"
+#include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
+
+void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb) {
+  line.add_option(
+          "--entry", entry,
+          fmt::format("entry point to {}: init, train, evaluate, decode or encode (default: train if the "
+                      "model has it, else evaluate)",
+                      verb))
+      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
+      .type_name("NAME");
+}
 
 std::string chosen_entry(const std::string& wanted, const std::function<bool(std::string_view)>& has) {
   const std::string name = !wanted.empty() ? wanted : has("train") ? "train" : "evaluate";

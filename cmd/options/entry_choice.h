@@ -7,6 +7,11 @@
 
 namespace mtfc {
 
+class CommandLine;
+
+/// Adds --entry to the current group: the entry point to `verb`, as in "report"; "" for the usual one.
+void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb);
+
 /// `wanted`, or where that is "" train, else evaluate. `has`: whether the model has the entry point of a name.
 /// Throws UserError where it hasn't the one that is chosen.
 std::string chosen_entry(const std::string& wanted, const std::function<bool(std::string_view)>& has);
