@@ -83,7 +83,9 @@ std::string profile_text(const std::string& name) {
   if (is_file(name)) return read_text(name, "hardware profile");
   const std::vector<std::string> names = bundled(profiles());
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    const std::string near = did_you_mean(name, names);
+    std::string near = did_you_mean(name, names);
+    for (const std::string& known : names)
+      if (known.starts_with(name + "-")) near = fmt::format("did you mean '{}'?", known);
     throw UserError(fmt::format("there is no hardware profile '{}'", name),
                     near.empty() ? fmt::format("bundled profiles are {}; a file's name must end in .json",
                                                fmt::join(names, ", "))

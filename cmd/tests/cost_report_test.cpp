@@ -185,6 +185,12 @@ TEST_CASE("a comparison and a saved program have advice too") {
             "mtfc: warning: 'batch' has 1 element for the 4"));
 }
 
+TEST_CASE("the first part of a hardware profile's name suggests that profile") {
+  // h100 is nearer by its letters.
+  CHECK(outcome_in_models("$MTFC cost-report mnist.json --hardware a100") ==
+        "exit 2: mtfc: error: there is no hardware profile 'a100' (did you mean 'a100-80g'?)\n");
+}
+
 TEST_CASE("what it takes to train on many tokens") {
   const std::string command =
       "$MTFC cost-report transformer_lm.json --set batch=16 --set length=64 --mesh all:4 --layout batch:all "
