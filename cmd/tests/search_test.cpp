@@ -121,7 +121,7 @@ TEST_CASE("rules that are given stay") {
 TEST_CASE("what the search prints") {
   const std::string text = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2");
   CHECK(text.starts_with("exit 0: mnist, train: 2 layouts, ordered by step time on local, within 1 %"));
-  CHECK(has(text, "\nwhy the others are slower than [1]\n  [2] +"));
+  CHECK(has(text, "\nhow the others differ from [1]\n  [2] +"));
   CHECK(has(text, " more products ("));
   CHECK(has(text, "\nsearched 3,125 rule sets on 1 mesh in "));
   CHECK(has(text, ": 85 legal (42 mirror images of\nothers, ") !=

@@ -18,7 +18,7 @@ constexpr double kWorthSaying = 0.05;  // as a share of the largest of them
 
 std::string why_text(const SearchReport& report, const TableOptions& options) {
   if (report.layouts.size() < 2) return "";
-  std::string text = "\nwhy the others are slower than [1]\n";
+  std::string text = "\nhow the others differ from [1]\n";
   const size_t width = std::to_string(report.layouts.size()).size() + std::string_view("[]").size();
   for (size_t i = 1; i < report.layouts.size(); ++i)
     text += wrapped(fmt::format("  {:>{}} ", fmt::format("[{}]", i + 1), width),

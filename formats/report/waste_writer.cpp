@@ -33,8 +33,8 @@ Diagnostic warning_of_split(const UnevenSplit& split, const Mesh& mesh) {
             "'{}' has {} element{} for the {} devices along {}: {} of them {} idle where it is split{}",
             split.dim.name, size, split.dim.size == 1 ? "" : "s", parts, axes, grouped(split.empty),
             split.empty == 1 ? "is" : "are", cost),
-        fmt::format("put at most {} device{} along {}, or split a larger dimension", size,
-                    split.dim.size == 1 ? "" : "s", axes));
+        fmt::format("make '{}' at least {}, put at most {} device{} along {}, or split a larger dimension",
+                    split.dim.name, parts, size, split.dim.size == 1 ? "" : "s", axes));
   return warning(
       fmt::format(
           "'{}' of {} is split unevenly over the {} devices along {}: the largest part has {}, {:.0f} % "
