@@ -55,7 +55,7 @@ std::string zsh_escaped(const std::string& text, const std::string& marks) {
   return made;
 }
 
-// What completes a value.
+// Returns the action of zsh that completes a value.
 std::string zsh_action(const std::string& program, const OptionEntry& option) {
   const std::string words = fmt::format("{}", fmt::join(known_values(option), " "));
   if (!words.empty() && option.files == OptionEntry::Files::kNone) return fmt::format("({})", words);

@@ -82,7 +82,7 @@ class CommandLine {
   void add_flag(const std::string& name, bool& target, const std::string& help);
   /// --version, which answers with `text`.
   void add_version_flag(const std::string& text);
-  /// What the command does, in sentences, for its man page.
+  /// Sentences for the man page that say what the command does.
   void set_description(const std::string& text);
   /// Lines of commands, which --help shows below the options.
   void set_examples(const std::string& commands);

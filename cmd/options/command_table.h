@@ -1,5 +1,5 @@
 #pragma once
-// What a program's command line understands, as data: completion scripts and man pages are made of it. The parser fills it
+// The commands and options of a program as data, of which completion scripts and man pages are made. The parser fills it
 // from the very options that it parses by (CommandLine::table), so the two cannot differ.
 
 #include <string>

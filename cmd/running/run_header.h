@@ -14,7 +14,7 @@ struct RunExtent {
   bool has_data = false;              // it is an evaluation over data, which has no steps
 };
 
-/// Where a program runs.
+/// The ranks, hosts and threads on which a program runs.
 struct RunPlace {
   int64_t ranks = 1;  // 1 for all devices in one process
   int64_t hosts = 1;

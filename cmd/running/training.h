@@ -12,7 +12,7 @@
 
 namespace mtfc {
 
-/// What a run is judged by. Only the rank that speaks needs the profiles; nullptr stands for none.
+/// The clock and the profiles by which a run is judged. Only the rank that speaks needs the profiles; nullptr is none.
 struct RunMeasures {
   const Hardware* hardware = nullptr;  // that times are predicted for
   const Hardware* peaks = nullptr;     // whose peak rates the MFU is of

@@ -55,7 +55,7 @@ class Place {
   ScratchFolder folder_;
 };
 
-// What bash proposes for the last of the words of a command line, as bash cuts it.
+// Returns the proposals of bash for the last of the words of a command line, as bash cuts it.
 Words in_bash(const Words& words, const std::string& breaks = "' \t\n\"'\"'\"'><=;|&(:'") {
   const Place place("bash");
   std::string line;
@@ -77,7 +77,7 @@ Words in_fish(const std::string& line) {
   return sorted_lines(std::regex_replace(text, std::regex("\t.*"), ""));
 }
 
-// What zsh inserts or lists for a tab at the end of the line, in a pseudo-terminal.
+// Returns the words that zsh inserts or lists for a tab at the end of the line, in a pseudo-terminal.
 Words in_zsh(const std::string& line) {
   const Place place("zsh");
   const std::string program = fmt::format(R"(zmodload zsh/zpty

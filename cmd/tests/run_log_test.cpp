@@ -1,4 +1,4 @@
-// What one sees of a run: the lines at its beginning, the figures of each step, and TensorBoard's event files.
+// The lines at the beginning of a run, the figures of each step, and TensorBoard's event files.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
