@@ -1,0 +1,207 @@
+#include <utility>
+#include <vector>
+
+#include "core/program/program.h"
+#include "formats/reference/output_parts.h"
+#include "formats/reference/output_schemas.h"
+
+namespace mtfc {
+namespace {
+
+using namespace output_parts;
+
+Json totals_schema() {
+  return record({{"count", whole()}, {"elements", whole("per device")}, {"bytes_sent", whole("per device")}});
+}
+
+Json communication_schema() {
+  const Json totals = reference("totals");
+  return record({{"count", whole("collectives in a step")},
+                 {"elements_per_device", whole()},
+                 {"bytes_sent_per_device", whole()},
+                 {"by_kind", map_schema(totals, "by kind of collective")},
+                 {"by_axis", map_schema(totals, "by axis; rows+cols for a group over several")},
+                 {"between_nodes", record({{"nodes", whole()},
+                                           {"bytes_sent_per_node", whole("by the node that sends most")},
+                                           {"bytes_sent", whole("by all nodes")},
+                                           {"by_node", list_of(whole())}})}},
+                {"between_nodes"});
+}
+
+Json memory_schema() {
+  const Json groups = map_schema(record({{"variables", whole()}, {"optimizer_state", whole()}}),
+                                 "the shares of groups of variables");
+  return with_description(
+      record({{"peak_bytes_per_device", whole()},
+              {"device_bytes", whole("what a device may use")},
+              {"fits", flag()},
+              {"excess_bytes", whole("by how much the peak exceeds device_bytes")},
+              {"variables", whole()},
+              {"optimizer_state", whole()},
+              {"caches", whole()},
+              {"inputs", whole()},
+              {"activations_at_peak", whole()},
+              {"gradients", whole()},
+              {"workspace", whole()},
+              {"alignment_and_gaps", whole()},
+              {"peak_step", text("the step at which the memory peaks")},
+              {"groups", groups},
+              {"largest_at_peak", list_of(record({{"name", text()}, {"kind", text()}, {"bytes", whole()}}),
+                                          "the largest first")}},
+             {"device_bytes", "fits", "excess_bytes", "groups"}),
+      "bytes on a device; the parts from variables to alignment_and_gaps add up to the peak");
+}
+
+Json step_schema() {
+  return record({{"name", text("of what it makes")},
+                 {"kind", text("the operation or collective")},
+                 {"source", text("JSON pointer of the operation in the model, or \"\"")},
+                 {"phase", name_of<Phase>()},
+                 {"axes", reference("axes")},
+                 {"elements", whole()},
+                 {"bytes_sent", whole("per device")},
+                 {"flops", whole("on the device that computes most")},
+                 {"seconds", real()},
+                 {"begin_s", real()},
+                 {"end_s", real()},
+                 {"bound", text("what limits it")},
+                 {"at_peak_s", real("at the peak rates of the hardware")}},
+                {"seconds", "begin_s", "end_s", "bound", "at_peak_s"});
+}
+
+Json tensor_schema() {
+  return record({{"name", text()},
+                 {"dims", reference("dims")},
+                 {"sharding", reference("splits")},
+                 {"partial", reference("partial")},
+                 {"local_shape", list_of(whole(), "on the device that is last on every axis")},
+                 {"local_shape_min", list_of(whole(), "on the first device")}},
+                {"partial"});
+}
+
+Json training_schema() {
+  return record({{"tokens_per_step", whole()},
+                 {"tokens_per_second", real()},
+                 {"tokens", real("to train on")},
+                 {"steps", real()},
+                 {"seconds", real()},
+                 {"device_hours", real()},
+                 {"price", real()}},
+                {"tokens", "steps", "seconds", "device_hours", "price"});
+}
+
+Json recomputation_schema() {
+  return record({{"tensors", texts("that are computed again")},
+                 {"seconds", real("that this takes")},
+                 {"least_seconds", real("a bound on what it takes")},
+                 {"step_before", real("the seconds of a step without it")},
+                 {"peak_before", whole("the bytes at the peak without it")},
+                 {"least_peak", whole("the bytes at the peak with as much of it as possible")}});
+}
+
+Json layout_report_schema() {
+  Json properties = {{"model", text()},
+                     {"entry", text("the entry point")},
+                     {"mesh", reference("mesh")},
+                     {"devices", whole()},
+                     {"layout", reference("splits")}};
+  add_layout_keys(properties);
+  const Json groups = map_schema(whole(), "the elements of groups of variables");
+  properties.update(
+      {{"parameters",
+        record({{"count", whole()}, {"bytes", whole()}, {"bytes_per_device", whole()}, {"groups", groups}},
+               {"groups"})},
+       {"flops", record({{"einsum_per_device", whole()},
+                         {"einsum_total", whole("over all devices")},
+                         {"einsum_useful", whole("of the model itself")},
+                         {"other_per_device", whole()},
+                         {"duplication", real("einsum_total over einsum_useful")},
+                         {"imbalance", real("the busiest device over the mean")}})},
+       {"communication", communication_schema()},
+       {"recomputation", recomputation_schema()},
+       {"plan", record({{"cost", whole()}, {"bound", any_whole()}, {"gap", real()}, {"hardware", text()}},
+                       {"hardware"})},
+       {"memory", memory_schema()},
+       {"time", record({{"hardware", text("the profile")},
+                        {"compute_s", real()},
+                        {"communication_s", real()},
+                        {"step_s", real()},
+                        {"roofline_s", real()},
+                        {"efficiency",
+                         real("the MFU: useful products at the peak rate over the time of the step")}})},
+       {"training", training_schema()},
+       {"tensors", list_of(reference("tensor"))},
+       {"steps", list_of(reference("step"))},
+       {"warnings", texts()},
+       {"better_device_order", record({{"axes", texts("the last one is inside the nodes")},
+                                       {"device_order", list_of(whole())},
+                                       {"step_s", real()}})}});
+  std::vector<std::string> optional = layout_keys();
+  for (const char* key : {"recomputation", "plan", "time", "training", "better_device_order"})
+    optional.push_back(key);
+  return record(std::move(properties), optional);
+}
+
+Json impossible_schema() {
+  return record({{"model", text()},
+                 {"mesh", reference("mesh")},
+                 {"devices", whole()},
+                 {"layout", reference("splits")},
+                 {"not_possible", text("why the layout is not legal for the model")}});
+}
+
+Json report_definitions() {
+  Json definitions = shared_definitions();
+  define(definitions, "totals", totals_schema());
+  define(definitions, "step", step_schema());
+  define(definitions, "tensor", tensor_schema());
+  define(definitions, "report", layout_report_schema());
+  return definitions;
+}
+
+}  // namespace
+
+std::string report_schema() {
+  return schema_text(schema_head("mtfc cost-report", "What mtfc cost-report --format json prints"),
+                     record({{"mtfc_report", version()},
+                             {"layouts", list_of({{"anyOf", {reference("report"), impossible_schema()}}},
+                                                 "in the order given")}}),
+                     report_definitions());
+}
+
+std::string run_report_schema() {
+  const Json seconds = real();
+  const auto timed = [&](Json properties) {
+    properties.update({{"predicted_seconds", real("for a collective: the waiting that the schedule leaves")},
+                       {"seconds", real("the mean over devices")},
+                       {"seconds_max", real("of the slowest process")},
+                       {"start_seconds", seconds},
+                       {"wait_seconds", seconds}});
+    return record(std::move(properties), {"predicted_seconds", "start_seconds", "wait_seconds"});
+  };
+  const Json time = record(
+      {{"runs", whole("of the entry point, over which times are averaged")},
+       {"seconds_per_step", seconds},
+       {"steps_per_second", real()},
+       {"input_seconds", real("of a step, to fill the inputs")},
+       {"predicted_seconds_per_step", seconds},
+       {"by_kind", map_schema(timed({{"steps", whole()}}), "by kind of step")},
+       {"steps",
+        list_of(
+            timed({{"name", text()}, {"kind", text()}, {"source", text()}, {"phase", name_of<Phase>()}}))}},
+      {"predicted_seconds_per_step"});
+  const Json run = record({{"arena_bytes_per_device", whole("as allocated")},
+                           {"resident_bytes", whole("of the largest process")},
+                           {"ranks", whole()},
+                           {"ranks_per_node", whole()},
+                           {"threads_per_rank", whole()},
+                           {"time", time}});
+  return schema_text(schema_head("mtfc run --report", "The file that mtfc run --report writes"),
+                     record({{"mtfc_run_report", version()},
+                             {"predicted", reference("report")},
+                             {"measured", reference("report")},
+                             {"run", run}}),
+                     report_definitions());
+}
+
+}  // namespace mtfc
