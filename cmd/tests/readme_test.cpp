@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -88,18 +90,59 @@ TEST_CASE("the README's commands print what it shows") {
   check_examples(all);
 }
 
+TEST_CASE("the commands of the reference print what it shows") {
+  const std::vector<Example> all = examples("cmd/README.md");
+  REQUIRE(all.size() >= 9);
+  check_examples(all);
+}
+
 TEST_CASE("the tutorial's commands print what it shows") {
   const std::vector<Example> all = examples("models/TUTORIAL.md");
   REQUIRE(all.size() == 10);
   check_examples(all);
 }
 
-TEST_CASE("every file the README links to is there") {
-  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/README.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::regex link("\\]\\(([^)#:]+)\\)");
-  for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at)
-    CHECK(std::filesystem::exists(std::string(MTFC_SOURCE_DIR) + "/" + (*at)[1].str()));
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The anchors that a browser of the source gives the headings of a document.
+std::set<std::string> anchors(const std::string& document) {
+  std::set<std::string> found;
+  bool code = false;
+  std::istringstream stream(document);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.rfind("```", 0) == 0) code = !code;
+    if (code || line.rfind('#', 0) != 0) continue;
+    std::string anchor;
+    for (const char c : line.substr(std::min(line.size(), line.find_first_not_of("# "))))
+      if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+        anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      else if (c == ' ')
+        anchor += '-';
+    found.insert(anchor);
+  }
+  return found;
+}
+
+TEST_CASE("every file and section that a document links to is there") {
+  const std::filesystem::path root = MTFC_SOURCE_DIR;
+  for (const char* name :
+       {"README.md", "cmd/README.md", "core/README.md", "formats/README.md", "models/README.md",
+        "models/TUTORIAL.md", "runtime/README.md", "scripts/README.md"}) {
+    CAPTURE(name);
+    const std::string text = content_of(root / name);
+    REQUIRE(!text.empty());
+    const std::regex link("\\]\\(([^)#:\\s]*)(#([^)\\s]+))?\\)");
+    for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+      const std::filesystem::path target =
+          (*at)[1].length() == 0 ? root / name : (root / name).parent_path() / (*at)[1].str();
+      CHECK_MESSAGE(std::filesystem::exists(target), (*at)[0].str());
+      if ((*at)[3].matched)
+        CHECK_MESSAGE(anchors(content_of(target)).count((*at)[3].str()) == 1, (*at)[0].str());
+    }
+  }
 }
 
 }  // namespace
