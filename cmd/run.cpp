@@ -50,8 +50,7 @@ int run(const RunOptions& options) {
     data.dtype = preparation.dtype();
   };
   execution.run = [&](const Program& program, Comm& comm) {
-    return run_program(program, options, std::move(data), comm,
-                       {preparation.hardware(), preparation.peaks(), begin});
+    return run_program(program, options, std::move(data), comm, {preparation.hardware(), begin});
   };
   return execute(options, execution);
 }

@@ -12,6 +12,13 @@ std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint&
   return warnings_of(waste_of(program, entry), program.mesh());
 }
 
+std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry) {
+  Waste waste = waste_of(program, entry);
+  std::erase_if(waste.uneven, [](const UnevenSplit& split) { return split.empty == 0; });
+  waste.state.reset();
+  return warnings_of(waste, program.mesh());
+}
+
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry) {
   const auto& [model, layout, options, program] = compiled;
   const std::string name =

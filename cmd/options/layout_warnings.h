@@ -28,4 +28,7 @@ std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std
 /// The warnings and notes of devices that idle or hold copies alone, which compile nothing; also for a saved program.
 std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry);
 
+/// Those of devices that have nothing to do, or the same as others: what is worth knowing even before a run begins.
+std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry);
+
 }  // namespace mtfc

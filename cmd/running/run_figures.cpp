@@ -2,12 +2,25 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "core/cost/cost.h"
 #include "core/cost/training_cost.h"
 #include "core/model/training.h"
+#include "runtime/calibrate/product_calibration.h"
 
 namespace mtfc {
+
+Hardware measured_peaks(const EntryPoint& entry, int64_t devices) {
+  std::set<DType> dtypes = {DType::kF32};
+  for (const Value& value : entry.values)
+    if (value.type.dtype == DType::kF64 || value.type.dtype == DType::kBF16) dtypes.insert(value.type.dtype);
+  Hardware hardware;
+  hardware.name = "this machine";
+  hardware.flops = quick_peaks({dtypes.begin(), dtypes.end()});
+  for (auto& [dtype, rate] : hardware.flops) rate /= static_cast<double>(devices);
+  return hardware;
+}
 
 StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_t rows,
                          const Hardware* hardware) {

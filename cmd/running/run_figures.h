@@ -20,6 +20,10 @@ struct StepWorkload {
       0;  // that its useful products take at the peak rate of all devices; 0: not known, or no products
 };
 
+/// The peak rates of a device on this machine, which it measures; `devices`: how many this process computes for. A profile with
+/// nothing else in it.
+Hardware measured_peaks(const EntryPoint& entry, int64_t devices);
+
 /// Without `hardware`, peak rates are not known. Its rates are those of one rank.
 StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_t rows,
                          const Hardware* hardware);

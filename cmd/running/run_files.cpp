@@ -49,6 +49,19 @@ void cut_metrics(const std::string& path, int64_t step) {
   if (error) throw RunError(fmt::format("cannot write '{}': {}", path, error.message()));
 }
 
+// Moves a file that is not empty out of the way, and returns its new name; "" if there is nothing to keep.
+std::string kept_under_another_name(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) == 0)
+    return "";
+  std::string name;
+  for (int i = 1; name.empty() || std::filesystem::exists(name, error); ++i)
+    name = fmt::format("{}.{}", path, i);
+  std::filesystem::rename(path, name, error);
+  if (error) throw RunError(fmt::format("cannot rename '{}' to '{}': {}", path, name, error.message()));
+  return name;
+}
+
 // Refuses to continue a file that no run has written.
 void require_only_metrics(const std::string& path) {
   std::error_code error;
@@ -119,6 +132,7 @@ MetricsFile::MetricsFile(const std::string& path, bool speaks, int64_t step) : p
   to_standard_output_ = path == kStandardOutput;
   if (to_standard_output_) return;
   if (step > 0) cut_metrics(path, step);
+  if (step == 0) earlier_ = kept_under_another_name(path);
   file_.open(path, step > 0 ? std::ios::app : std::ios::trunc);
   check();
 }

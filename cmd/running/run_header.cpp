@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <variant>
 
 #include "core/diagnostics/printable.h"
 #include "core/tensors/layout.h"
@@ -57,6 +59,28 @@ std::string layout_of(const Layout& layout) {
                      layout.rules.empty() ? "" : "layout ", rules);
 }
 
+bool is_given(const std::string& input, const std::vector<std::string>& given) {
+  return std::any_of(given.begin(), given.end(),
+                     [&](const std::string& value) { return value.starts_with(input + "="); });
+}
+
+// The data of the inputs that the entry point has, in their order.
+std::vector<const InputData*> data_of(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  std::vector<const InputData*> found;
+  for (const Binding& input : entry.inputs)
+    for (const InputData& data : inputs)
+      if (data.input == input.name) found.push_back(&data);
+  return found;
+}
+
+// `images and labels are`, `labels is`
+std::string are(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("{}'{}'", i == 0 ? "" : i + 1 == names.size() ? " and " : ", ", printable(names[i]));
+  return text + (names.size() == 1 ? " is" : " are");
+}
+
 }  // namespace
 
 std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
@@ -74,6 +98,37 @@ std::string run_header(const Program& program, const EntryPoint& entry, const Ru
   return fmt::format("{}: {}{}{}\n{}: {}\n", printable(program.model), printable(entry.name),
                      steps_of(entry, extent), parameters_of(program, entry), layout_of(program.layout),
                      where);
+}
+
+std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
+                      const std::vector<std::string>& given) {
+  const std::vector<const InputData*> all = data_of(entry, inputs);
+  if (all.empty()) return "";
+  const bool any_given = std::any_of(all.begin(), all.end(),
+                                     [&](const InputData* data) { return is_given(data->input, given); });
+  std::string text = any_given ? "data:" : "data of the model:";
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_own = any_given && !is_given(all[i]->input, given);
+    text += fmt::format("{} {} from {}{}", i == 0 ? "" : ";", printable(all[i]->input),
+                        printable(all[i]->spec), is_own ? " (the model's own)" : "");
+  }
+  return text + "\n";
+}
+
+std::string random_data_warning(const EntryPoint& entry, const std::vector<InputData>& inputs,
+                                const std::vector<std::string>& given) {
+  std::vector<std::string> random;
+  bool any_given = false;
+  for (const InputData* data : data_of(entry, inputs))
+    if (is_given(data->input, given))
+      any_given = true;
+    else if (std::holds_alternative<RandomSource>(data->source))
+      random.push_back(data->input);
+  if (!any_given || random.empty()) return "";
+  return fmt::format(
+      "mtfc: warning: {} random, as the model says, although other inputs have data (give --input {}=..., "
+      "which may be random:... if that is meant)\n",
+      are(random), printable(random.front()));
 }
 
 }  // namespace mtfc

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/program/program.h"
+#include "core/tensors/data.h"
 
 namespace mtfc {
 
@@ -27,5 +29,18 @@ struct RunPlace {
 ///   mesh all:2, layout hidden:all: 2 ranks on 1 host, 1 thread each, 3.44 MiB per rank
 std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
                        const RunPlace& place);
+
+/// A line with the data of the entry point's inputs, or "" if it has none:
+///
+///   data: images from idx:train-images.gz,scale=1/255; labels from random:int,hi=classes (the model's own)
+///
+/// `given`: the values of --input (NAME=SPEC); all other data is the model's own.
+std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
+                      const std::vector<std::string>& given);
+
+/// A warning if some inputs have been given data, and others stay random because the model says so: a training with random
+/// labels is rarely meant. Otherwise "".
+std::string random_data_warning(const EntryPoint& entry, const std::vector<InputData>& inputs,
+                                const std::vector<std::string>& given);
 
 }  // namespace mtfc

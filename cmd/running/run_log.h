@@ -41,6 +41,8 @@ class RunLog {
   RunLog(const RunFileOptions& options, bool speaks, int64_t step)
       : metrics_(options.metrics, speaks, step), events_(options.tensorboard, speaks, step) {}
 
+  /// The file in which the metrics of an earlier run are kept, or "".
+  const std::string& earlier_metrics() const { return metrics_.earlier(); }
   void write(const LoggedStep& logged);
   /// The means over the data of --evaluate, and the seconds that it took.
   void write_evaluation(const std::vector<NamedNumber>& means, const StepFigures& figures);

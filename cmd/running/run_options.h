@@ -40,7 +40,7 @@ struct RunFileOptions {
   std::string tensorboard;  // folder
   std::string report;
   // Profile that plans are chosen for, for the report's predicted times, and whose peak rates the MFU is of; "": none, and
-  // the MFU is of kDefaultHardware
+  // the MFU is of rates that the run measures
   std::string hardware;
   std::string trace;
   int64_t trace_steps = 20;
@@ -57,9 +57,6 @@ struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOpti
   int64_t memory_limit = 0;   // bytes per device; 0: none
   int64_t reshard_limit = 0;  // likewise
 };
-
-/// The bundled profile whose peak rates the MFU is of, unless the user names one.
-inline constexpr const char* kDefaultHardware = "local";
 
 /// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const RunOptions& options);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/reshard_limit.h"
 #include "cmd/running/checkpoints.h"
@@ -52,15 +53,6 @@ void check_hardware(const RunOptions& options, const Program& program, const Har
   predicted_time(program, entry, predicted_counts(program, entry), hardware);
 }
 
-// A program that is installed without its models has no bundled profiles. That is no reason not to train.
-std::optional<Hardware> usual_profile() {
-  try {
-    return hardware_profile(std::string(kDefaultHardware));
-  } catch (const UserError&) {
-    return std::nullopt;
-  }
-}
-
 // An evaluation of values that nobody has trained is rarely meant.
 void warn_of_initial_values(const RunOptions& options, const Program& program) {
   const bool has_weights =
@@ -91,16 +83,16 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
   sets_ = all_settings(sources.defaults.sets, options_.model.sets);
   dtype_ = dtype_of(sources, options_.model);
   if (!options_.hardware.empty()) hardware_ = parsed_profile(options_.hardware, sources.hardware_text);
-  return program_of(sources, options_, hardware(), warnings);
+  Program program = program_of(sources, options_, hardware(), warnings);
+  for (Diagnostic& idle : idle_warnings(program, main_entry(program, options_.evaluate)))
+    warnings.push_back(std::move(idle));
+  return program;
 }
 
 void RunPreparation::require_ready(const Program& program) {
   require_writable_files(options_);
   require_metrics(options_, main_entry(program, options_.evaluate));
-  if (hardware_)
-    check_hardware(options_, program, *hardware_);
-  else
-    usual_ = usual_profile();
+  if (hardware_) check_hardware(options_, program, *hardware_);
   warn_of_initial_values(options_, program);
   if (options_.model.quiet) return;
   std::set<std::string> folders(options_.loads.begin(), options_.loads.end());

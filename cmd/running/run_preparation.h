@@ -33,9 +33,6 @@ class RunPreparation {
 
   /// Nothing if the options name no profile; compile() reads it.
   const Hardware* hardware() const { return hardware_ ? &*hardware_ : nullptr; }
-  /// The profile whose peak rates the MFU is of: that one, or the default on the process that has called
-  /// require_ready(); nothing if this process has none, or if the bundled profiles are not there.
-  const Hardware* peaks() const { return hardware_ ? &*hardware_ : usual_ ? &*usual_ : nullptr; }
   /// NAME=VALUE: all settings that the program was compiled with.
   const std::vector<std::string>& sets() const { return sets_; }
   const std::optional<std::string>& dtype() const { return dtype_; }
@@ -45,7 +42,7 @@ class RunPreparation {
 
   const RunOptions& options_;
   std::optional<StoredSettings> stored_;
-  std::optional<Hardware> hardware_, usual_;
+  std::optional<Hardware> hardware_;
   std::vector<std::string> sets_;
   std::optional<std::string> dtype_;
 };

@@ -12,11 +12,11 @@
 
 namespace mtfc {
 
-/// The clock and the profiles by which a run is judged. Only the rank that speaks needs the profiles; nullptr is none.
+/// The clock and the profile by which a run is judged.
 struct RunMeasures {
-  const Hardware* hardware = nullptr;  // that times are predicted for
-  const Hardware* peaks = nullptr;     // whose peak rates the MFU is of
-  RunClock begin;                      // of the process
+  // That times are predicted for, and whose peak rates the MFU is of; without it, the MFU is of rates that the run measures.
+  const Hardware* hardware = nullptr;
+  RunClock begin;  // of the process
 };
 
 /// Runs `program` as `options` say. Throws UserError and RunError.

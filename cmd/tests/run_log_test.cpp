@@ -69,9 +69,11 @@ TEST_CASE("tokens per second and MFU follow from the time of a step") {
     std::string options;
     double devices, peak;
   };
-  for (const Case& c : {Case{"", 1, local_peak()}, Case{"--mesh a:2 --layout batch:a", 2, local_peak()},
-                        Case{"--mesh a:2,b:2 --layout batch:a,hidden:b --simulate", 4, local_peak()},
-                        Case{"--hardware box.json", 1, 4 * local_peak()}}) {
+  for (const Case& c :
+       {Case{"--hardware local", 1, local_peak()},
+        Case{"--hardware local --mesh a:2 --layout batch:a", 2, local_peak()},
+        Case{"--hardware local --mesh a:2,b:2 --layout batch:a,hidden:b --simulate", 4, local_peak()},
+        Case{"--hardware box.json", 1, 4 * local_peak()}}) {
     CAPTURE(c.options);
     CHECK(folder.said(
               fmt::format("$MTFC run {}mnist.json --set batch=40 --set hidden=64 --set lr=0.125 -q --steps 5 "
@@ -90,6 +92,25 @@ TEST_CASE("tokens per second and MFU follow from the time of a step") {
       CHECK(line["wall_time"].get<double>() > before + 0.9 * seconds);
       before = line["wall_time"];
     }
+  }
+}
+
+TEST_CASE("without a profile, the MFU is of a peak rate that the run measures") {
+  const TrainingFolder folder;
+  for (const char* options : {"", "--dtype f64", "--dtype bf16", "--mesh a:2 --layout batch:a",
+                              "--mesh a:2 --layout batch:a --simulate"}) {
+    CAPTURE(options);
+    CHECK(folder.said(fmt::format("$MTFC run {}mnist.json --set batch=40 --set hidden=64 -q --steps 2 "
+                                  "--metrics log {}",
+                                  kModels, options)) == "exit 0: ");
+    // The peak is the same for both steps, and no machine that mtfc runs on is slower than 0.1 or faster than 1e5 GFLOP/s.
+    std::vector<double> peaks;
+    for (const Json& line : log_of(folder, "log"))
+      peaks.push_back(mnist_flops(40, 64) / (line["mfu"].get<double>() * line["step_time"].get<double>()));
+    REQUIRE(peaks.size() == 2);
+    CHECK(peaks[0] == doctest::Approx(peaks[1]));
+    CHECK(peaks[0] > 1e8);
+    CHECK(peaks[0] < 1e14);
   }
 }
 
@@ -152,7 +173,8 @@ TEST_CASE("a run says at its beginning what it is, and where it runs") {
     const std::string said =
         folder.said("$MTFC run model.json --input x=x.npy --threads 2 " + options + " >out");
     const std::vector<std::string> lines = lines_of(said);
-    REQUIRE(lines.size() >= 2);
+    REQUIRE(lines.size() >= 3);
+    CHECK(said.find("\ndata: x from x.npy\n") != std::string::npos);
     return lines[0] + "\n" + lines[1] + "\n";
   };
   const auto memory = [&](const std::string& options) {
@@ -175,13 +197,80 @@ TEST_CASE("a run says at its beginning what it is, and where it runs") {
         "in one process, "
         "2 threads, " +
             size + " per device\n");
-  CHECK(header("--steps 2 --dtype bf16 --mesh a:2")
+  CHECK(header("--steps 2 --dtype bf16 --mesh a:2 --layout batch:a")
             .find("train, 2 steps, 50 parameters in f32, products in bf16\nmesh "
-                  "a:2, no rules: 2 ranks") != std::string::npos);
+                  "a:2, layout batch:a: 2 ranks") != std::string::npos);
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck") == "exit 0: ");
   CHECK(header("--steps 9 --checkpoint ck --resume")
             .starts_with("exit 0: continuing from 'ck/step_00000004'\ntiny: train, steps 5 to 9, "));
   CHECK(header("--evaluate --load ck").starts_with("exit 0: tiny: evaluate, 50 parameters in f32\n"));
+}
+
+TEST_CASE("a run says where its data comes from, and warns if some of it is random beside other data") {
+  const TrainingFolder folder;
+  const std::string run =
+      fmt::format("$MTFC run {}mnist.json --set batch=10 --set hidden=8 --steps 1 ", kModels);
+  const std::string digits = std::string(MTFC_SOURCE_DIR) + "/testdata/digits/";
+  const auto given = [&](const std::string& input, const std::string& file) {
+    return fmt::format("--input {}=idx:'{}{}-idx{}-ubyte.gz' ", input, digits, file,
+                       input == "images" ? 3 : 1);
+  };
+  const auto data = [&](const std::string& options) {
+    std::string found;
+    for (const std::string& line : lines_of(folder.said(run + options + ">out")))
+      if (line.starts_with("data") || line.find("warning") != std::string::npos) found += line + "\n";
+    return found;
+  };
+  CHECK(data("") ==
+        "data of the model: images from random:uniform,scale=0.3; labels from "
+        "random:int,lo=0,hi=classes\n");
+  CHECK(data(given("images", "images")) ==
+        "data: images from idx:" + digits +
+            "images-idx3-ubyte.gz; labels from random:int,lo=0,hi=classes (the model's own)\n"
+            "mtfc: warning: 'labels' is random, as the model says, although other inputs have data (give "
+            "--input "
+            "labels=..., which may be random:... if that is meant)\n");
+  CHECK(data(given("images", "images") + "--input labels=random:int,hi=3 ") ==
+        "data: images from idx:" + digits + "images-idx3-ubyte.gz; labels from random:int,hi=3\n");
+  CHECK(data(given("images", "images") + given("labels", "labels") + "-q ") == "");
+}
+
+TEST_CASE("a run warns of devices that have nothing to do, and of no others") {
+  const TrainingFolder folder;
+  const auto warnings = [&](const std::string& options) {
+    std::string found;
+    for (const std::string& line :
+         lines_of(folder.said("$MTFC run model.json --simulate --input x=x.npy " + options + " >out")))
+      if (line.find("warning") != std::string::npos) found += line + "\n";
+    return found;
+  };
+  CHECK(warnings("--mesh a:2 --layout hidden:a") == "");  // 7 is split unevenly
+  CHECK(warnings("--mesh a:2")
+            .find("warning: the axis 'a' of the mesh splits nothing: the 2 devices along it "
+                  "do the same work") != std::string::npos);
+  CHECK(warnings("--mesh a:3 --layout heads:a").find("1 of them is idle where it is split") !=
+        std::string::npos);
+}
+
+TEST_CASE("the metrics of an earlier run are kept, and those of a run that goes on are continued") {
+  const TrainingFolder folder;
+  CHECK(folder.said("$RUN --steps 3 --metrics log") == "exit 0: ");
+  const std::string first = folder.read("log");
+  CHECK(lines_of(first).size() == 3);
+  CHECK(folder.said("$MTFC run model.json --input x=x.npy --steps 2 --metrics log --checkpoint ck >out")
+            .find("\nthe metrics of an earlier run are kept as 'log.1'\n") != std::string::npos);
+  CHECK(folder.read("log.1") == first);
+  const std::string second = folder.read("log");
+  CHECK(lines_of(second).size() == 2);
+  CHECK(folder.said("$RUN --steps 4 --metrics log --checkpoint ck --resume") == "exit 0: ");
+  CHECK(lines_of(folder.read("log")).size() == 4);
+  CHECK(folder.read("log").starts_with(second));
+  CHECK(folder.said("$RUN --steps 1 --metrics log") == "exit 0: ");
+  CHECK(lines_of(folder.read("log.2")).size() == 4);
+  CHECK(folder.read("log.1") == first);
+  folder.write("empty", "");
+  CHECK(folder.said("$RUN --steps 1 --metrics empty") == "exit 0: ");
+  CHECK_FALSE(fs::exists(folder.path / "empty.1"));
 }
 
 TEST_CASE("event files have the numbers of the metrics, and evaluations") {

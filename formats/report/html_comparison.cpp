@@ -76,7 +76,7 @@ struct Scale {
 };
 
 struct CloudPoint {
-  size_t number;  // in the list of layouts, from 1
+  size_t number;  // of the layout as given, from 1
   double work;
   int64_t memory;
   bool is_first;  // no other layout is better in everything
@@ -89,7 +89,7 @@ std::vector<CloudPoint> points_of(const std::vector<ComparedLayout>& layouts,
   std::vector<CloudPoint> points;
   for (size_t rank = 0; rank < std::min(kMost, order.size()); ++rank)
     if (const auto& report = layouts[order[rank]].report)
-      points.push_back({rank + 1, work_of(*report), report->memory.peak,
+      points.push_back({order[rank] + 1, work_of(*report), report->memory.peak,
                         std::find(front.begin(), front.end(), order[rank]) != front.end()});
   return points;
 }
@@ -121,6 +121,37 @@ std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, cons
   return html + "</div>";
 }
 
+// What training on all tokens takes, if --tokens and --price ask for it.
+struct TrainingColumns {
+  bool duration = false, price = false;
+
+  explicit TrainingColumns(const std::vector<ComparedLayout>& layouts) {
+    for (const ComparedLayout& layout : layouts) {
+      if (!layout.report || !layout.report->training) continue;
+      duration = duration || layout.report->training->tokens;
+      price = price || layout.report->training->price;
+    }
+  }
+  size_t count() const { return (duration ? 1 : 0) + (price ? 1 : 0); }
+
+  void add_heads(std::vector<HtmlColumn>& columns) const {
+    if (duration) columns.push_back({"for all tokens"});
+    if (price) columns.push_back({"price"});
+  }
+  std::string cells(const CostReport& report) const {
+    std::string html;
+    const bool known = report.training && report.training->tokens;
+    if (duration)
+      html += known ? html_number(report.training->seconds, duration_text(report.training->seconds))
+                    : "<td></td>";
+    if (price)
+      html += known && report.training->price
+                  ? html_number(*report.training->price, amount_text(*report.training->price))
+                  : "<td></td>";
+    return html;
+  }
+};
+
 }  // namespace
 
 std::string layout_markup(const Layout& layout) {
@@ -144,30 +175,34 @@ std::string comparison_table(const std::vector<ComparedLayout>& layouts, const s
   if (most.timed)
     html = "<p class=keys>" + html_key(kWorkColour, "kernels") +
            html_key(kWaitColour, "communication that they do not hide") + "</p>";
-  html += html_table("layouts", {{"layout", true},
-                                 {"devices"},
-                                 {most.timed ? "step" : "einsum per device"},
-                                 {"sent per device"},
-                                 {"memory per device"}});
+  const TrainingColumns training(layouts);
+  std::vector<HtmlColumn> heads = {{"layout", true},
+                                   {"devices"},
+                                   {most.timed ? "step" : "einsum per device"},
+                                   {"sent per device"},
+                                   {"memory per device"}};
+  training.add_heads(heads);
+  html += html_table("layouts", heads);
   const bool one_fits = has_best(layouts);
   size_t shown = 0;
   for (size_t rank = 0; rank < order.size(); ++rank) {
     const ComparedLayout& layout = layouts[order[rank]];
-    std::string name = fmt::format("{} {}", rank + 1, layout_markup(layout.layout));
+    const size_t number = order[rank] + 1;
+    std::string name = fmt::format("{} {}", number, layout_markup(layout.layout));
     if (layout.report && ++shown <= in_detail)
-      name = fmt::format("<a href=\"#details-{}\">{}</a>", shown, name);
+      name = fmt::format("<a href=\"#details-{}\">{}</a>", number, name);
     html += fmt::format("<tr{}>{}", rank == 0 && one_fits ? " class=best" : "", html_row_head(name));
     html += html_number(layout.layout.mesh.devices(), grouped(layout.layout.mesh.devices()));
     if (!layout.report) {
-      html +=
-          "<td class=\"word flow\" colspan=3>not possible: " + html_escaped(layout.reason) + "</td></tr>\n";
+      html += fmt::format("<td class=\"word flow\" colspan={}>not possible: {}</td></tr>\n",
+                          3 + training.count(), html_escaped(layout.reason));
       continue;
     }
     const auto sent = static_cast<double>(layout.report->communication.total.bytes_sent);
     html += work_cell(*layout.report, most.work) +
             html_number(sent, bytes_text(layout.report->communication.total.bytes_sent),
                         html_bar({{sent, kSentBarColour}}, most.sent)) +
-            memory_cell(*layout.report, most.memory) + "</tr>\n";
+            memory_cell(*layout.report, most.memory) + training.cells(*layout.report) + "</tr>\n";
   }
   return html + std::string(html_table_end());
 }

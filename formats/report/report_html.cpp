@@ -66,7 +66,7 @@ std::string warnings_list(const CostReport& report) {
   return html;
 }
 
-// The sections about one layout, whose number in the page is `number`.
+// The sections about one layout; `number`: that of the layout as given, from 1.
 std::vector<PageSection> sections_of(const ComparedLayout& layout, size_t number,
                                      const PageOptions& options) {
   const CostReport& report = *layout.report;
@@ -138,7 +138,10 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     const std::string points = comparison_points(layouts, order);
     std::vector<PageSection> inner;
     if (!points.empty()) inner.push_back({"points", "Time and memory", points});
-    page.add({"comparison", "Layouts", comparison_table(layouts, order, kMostInDetail)}, inner);
+    page.add({"comparison", "Layouts",
+              "<p class=dim>The best comes first. Numbers say in which order the layouts were given.</p>\n" +
+                  comparison_table(layouts, order, kMostInDetail)},
+             inner);
   }
   size_t shown = 0;
   std::string entry;
@@ -146,12 +149,12 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     if (!layouts[index].report || ++shown > kMostInDetail) continue;
     const CostReport& report = *layouts[index].report;
     if (shown == 1) entry = report.entry;
-    const std::string number = layouts.size() > 1 ? fmt::format("{} ", shown) : "";
-    std::vector<PageSection> inner = sections_of(layouts[index], shown, options);
+    const std::string number = layouts.size() > 1 ? fmt::format("{} ", index + 1) : "";
+    std::vector<PageSection> inner = sections_of(layouts[index], index + 1, options);
     // Paper has the totals of each layout, and the other sections of the best one.
     for (PageSection& section : inner)
       if (shown > 1 && !section.id.starts_with("totals")) section.on_paper = false;
-    page.add({fmt::format("details-{}", shown), number + layout_markup(report.layout),
+    page.add({fmt::format("details-{}", index + 1), number + layout_markup(report.layout),
               figures(report) + warnings_list(report), shown <= kMostOnPaper},
              inner);
   }

@@ -321,9 +321,26 @@ TEST_CASE("a page has a table of contents") {
     at += 7;
     CHECK(count(page, " id=" + nav.substr(at, nav.find('"', at) - at)) == 1);
   }
-  CHECK(has(nav, "<a href=\"#details-1\">1 rows:2,<wbr>cols:16 / batch:rows</a>"));
-  CHECK(has(page, "<a href=\"#details-1\">1 rows:2,<wbr>cols:16 / batch:rows</a></th>"));
+  CHECK(has(nav, "<a href=\"#details-2\">2 rows:2,<wbr>cols:16 / batch:rows</a>"));
+  CHECK(has(page, "<a href=\"#details-2\">2 rows:2,<wbr>cols:16 / batch:rows</a></th>"));
   CHECK(has(page, "not possible: x&lt;y"));
+}
+
+TEST_CASE("the comparison says what training on all tokens takes, if it is known") {
+  CHECK_FALSE(has(page_of({example(), example()}), "for all tokens"));
+  ComparedLayout layout = example(), impossible = example();
+  TrainingCost& training = layout.report->training.emplace();
+  training.tokens = 1000;
+  training.seconds = 7200;
+  const std::string unpriced = page_of({layout, example()});
+  CHECK(has(unpriced, "for all tokens"));
+  CHECK_FALSE(has(unpriced, ">price</"));
+  training.price = 1250;
+  impossible.report.reset();
+  impossible.reason = "no";
+  const std::string page = page_of({layout, example(), impossible});
+  CHECK(has(page, "<td data-v=\"7200\">2.00 hours</td><td data-v=\"1250\">1,250</td>"));
+  CHECK(has(page, "colspan=5>not possible: no"));
 }
 
 TEST_CASE("a page says where its figures come from") {

@@ -6,6 +6,7 @@
 
 #include "runtime/calibrate/kernel_calibration.h"
 #include "runtime/calibrate/timed_program.h"
+#include "runtime/compute/threads.h"
 
 namespace mtfc {
 namespace {
@@ -197,6 +198,18 @@ void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMe
     best = std::max(best, layer.flops() / timed_convolution(layer, dtype, node).seconds(watch));
     hardware.flops[to_string(dtype)] = best;
   }
+}
+
+std::map<std::string, double> quick_peaks(const std::vector<DType>& dtypes) {
+  constexpr double kBudget = 0.02;                // seconds
+  const int64_t n = threads() == 1 ? 512 : 1024;  // large enough for every thread
+  const Product cube{1, n, n, n};
+  Processes alone = Processes::alone();
+  Stopwatch watch(alone, kBudget);
+  std::map<std::string, double> peaks;
+  for (const DType dtype : dtypes)
+    peaks[to_string(dtype)] = cube.flops() / timed_product(cube, dtype, nullptr).seconds(watch);
+  return peaks;
 }
 
 void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
