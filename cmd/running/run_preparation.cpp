@@ -15,7 +15,6 @@
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_files.h"
 #include "core/cost/cost.h"
-#include "formats/program/program_reader.h"
 
 namespace mtfc {
 namespace {
@@ -25,11 +24,6 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
                    std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.hardware = hardware;
-  if (hardware && options.report.empty() && options.metrics.empty() && options.tensorboard.empty() &&
-      is_program(sources.model_text))
-    throw UserError(fmt::format("--hardware can't change the plan of {}, which is a compiled program",
-                                options.model.model),
-                    "compile it with --hardware, or give --report FILE for predicted times");
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
   const auto within_limit = [&](const Model& model, const Layout& layout) {
@@ -44,12 +38,9 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
   return program;
 }
 
-// Throws UserError if a profile lacks something that the program needs, or is of no use.
+// Throws UserError if a profile lacks something that the program needs.
 void check_hardware(const RunOptions& options, const Program& program, const Hardware& hardware) {
   const EntryPoint& entry = main_entry(program, options.evaluate);
-  if (options.report.empty() && options.metrics.empty() && options.tensorboard.empty() && !entry.plan)
-    throw UserError("--hardware is of no use: the layout leaves no plan to choose, and there is no --report",
-                    "give --propagate, or --report FILE for predicted times beside those of the run");
   predicted_time(program, entry, predicted_counts(program, entry), hardware);
 }
 
