@@ -21,6 +21,7 @@
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
 #include "core/search/layout_search.h"
+#include "core/search/parallel.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/layout/layout_writer.h"
 #include "formats/layout/mesh_choices.h"
@@ -112,9 +113,9 @@ std::string entry_of(const Options& options, const Model& model) {
 
 void show_progress(const SearchOptions::Progress& progress) {
   std::cerr << fmt::format(
-                   "\r\033[K{} layouts compiled{}, none below {}", grouped(progress.counts.compiled),
+                   "\r\033[K{} layouts compiled{}{}", grouped(progress.counts.compiled),
                    progress.best ? ", best " + seconds_text(progress.best->step_s) : ", none fits yet",
-                   seconds_text(progress.bound_s))
+                   progress.bound_s > 0 ? ", none below " + seconds_text(progress.bound_s) : "")
             << std::flush;
 }
 
@@ -173,6 +174,7 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
   CompileOptions compiling;
   compiling.allow_uneven = search.limits.allow_uneven;
   compiling.decode = search.limits.decodes;
+  compiling.entries = {search.entry};
   FittedProgram made =
       compile_within(model, found.layout, compiling, found.is_fitted ? search.memory_limit : 0, hardware,
                      FitEffort::kLittle);
@@ -183,6 +185,22 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
   compared.report->recomputation = std::move(made.recomputation);
   compared.report->device_memory = search.memory_limit;
   return compared;
+}
+
+// The reports of the best layouts. When `is_late` says so, the reports of those that follow the first are left out.
+std::vector<ComparedLayout> reports_of(const SearchResult& result, const Model& model,
+                                       const SearchOptions& search, const Hardware& hardware,
+                                       const std::function<bool()>& is_late) {
+  std::vector<std::optional<ComparedLayout>> made(result.best.size());
+  each_in_parallel(made.size(), search.threads, [&](size_t i) {
+    if (i == 0 || !is_late()) made[i] = report_of(result.best[i], model, search, hardware);
+  });
+  std::vector<ComparedLayout> reports;
+  for (std::optional<ComparedLayout>& report : made) {
+    if (!report) break;
+    reports.push_back(std::move(*report));
+  }
+  return reports;
 }
 
 std::string doc_of(const SearchReport& report) {
@@ -352,10 +370,12 @@ int run(const Options& options) {
     refuse(result, search.memory_limit, search.entry == "train");
   }
   SearchReport report{result, {}, search.memory_limit, seconds.count()};
-  for (const FoundLayout& found : result.best) {
-    if (!report.layouts.empty() && InterruptGuard::is_late()) break;
-    report.layouts.push_back(report_of(found, model, search, hardware));
-  }
+  report.layouts = reports_of(result, model, search, hardware, [&] {
+    constexpr std::chrono::milliseconds kPatience{500};
+    const auto limit = std::chrono::seconds(options.time_limit.value_or(0)) + kPatience;
+    return InterruptGuard::is_late() ||
+           (options.time_limit && std::chrono::steady_clock::now() - start > limit);
+  });
   result.best.resize(report.layouts.size());  // the report refers to it
   for (const std::string& warning : report.layouts.front().report->warnings)
     warnings.push_back({{}, warning, "", Severity::kWarning});
@@ -409,9 +429,10 @@ std::function<int()> setup(CommandLine& line) {
                   "else evaluate)")
       .check(one_of({"train", "evaluate", "decode"}))
       .type_name("NAME");
-  line.add_option("--time-limit", options->time_limit,
-                  "stop after so many seconds with the best layouts so far, and state how much faster any "
-                  "other could be")
+  line.add_option(
+          "--time-limit", options->time_limit,
+          "stop after so many seconds with the best of the layouts tried so far, which begin with plain ones "
+          "such as batch over all axes, and state how much faster any other could be")
       .check(whole_number(0, 1000000000))
       .type_name("S");
   line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")

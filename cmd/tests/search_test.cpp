@@ -169,6 +169,8 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
                                              (folder / "best.json"));
   CAPTURE(text);
   CHECK(text.starts_with("exit 0: unet_by_hand, train: "));
+  CHECK(text.find("exit 0: unet_by_hand, train: the best ") == 0);
+  CHECK(has(text, " layouts tried, ordered by"));
   CHECK(has(text, "too many to count"));
   CHECK(has(text, "not proved to be the best: none is"));
   CHECK(has(contents(folder / "best.json"), "Not proved to be the best"));
@@ -178,7 +180,8 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
   const Json at_once = Json::parse(stopped.substr(8, stopped.rfind('}') - 7));
   CHECK(at_once["complete"] == false);
   CHECK(at_once["proved"] == false);
-  CHECK(at_once["gap"] > 0);
+  CHECK(at_once["gap"] == 1);
+  CHECK(at_once["layouts"][0]["layout"] == Json({{"batch", {"a", "b"}}}));
   CHECK(at_once["lower_bound_s"] <= at_once["shortest_step_s"]);
   const Json all = json_of(kSearch + "--mesh a:2,b:2");
   CHECK(at_once["lower_bound_s"] <= all["shortest_step_s"]);

@@ -13,12 +13,12 @@ bool BoundTable::is_legal(std::span<const uint16_t> options, uint16_t next) cons
   return true;
 }
 
-// Adds the entry of `options` and of all that follow it.
-uint32_t BoundTable::fill(std::vector<uint16_t>& options) {
+std::optional<uint32_t> BoundTable::add(std::vector<uint16_t>& options, const std::function<bool()>& stops) {
   const auto made = static_cast<uint32_t>(entries_.size());
   entries_.emplace_back();
   const size_t depth = options.size();
   if (depth == scope_.dims.size()) {
+    if (stops()) return std::nullopt;
     entries_[made].cost = cost_(options);
     return made;
   }
@@ -29,8 +29,10 @@ uint32_t BoundTable::fill(std::vector<uint16_t>& options) {
   for (size_t option = 0; option < next.size(); ++option) {
     if (!is_legal(options, static_cast<uint16_t>(option))) continue;
     options.push_back(static_cast<uint16_t>(option));
-    next[option] = fill(options);
+    const std::optional<uint32_t> added = add(options, stops);
     options.pop_back();
+    if (!added) return std::nullopt;
+    next[option] = *added;
     least.lower_to(entries_[next[option]].cost);
     any = true;
   }
@@ -39,11 +41,15 @@ uint32_t BoundTable::fill(std::vector<uint16_t>& options) {
   return made;
 }
 
+bool BoundTable::fill(const std::function<bool()>& stops) {
+  std::vector<uint16_t> none;
+  if (!entries_.empty() || add(none, stops)) return true;
+  entries_.clear();
+  return false;
+}
+
 const BoundCost& BoundTable::least(std::span<const uint16_t> options) {
-  if (entries_.empty()) {
-    std::vector<uint16_t> none;
-    fill(none);
-  }
+  fill([] { return false; });
   static const BoundCost kNothing;
   uint32_t at = 0;
   for (const uint16_t option : options) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,8 @@ class BoundTable {
   BoundTable(Scope scope, Cost cost) : scope_(std::move(scope)), cost_(std::move(cost)) {}
 
   const Scope& scope() const { return scope_; }
+  /// Computes all values, unless `stops` says that there is no time for that; then returns false.
+  bool fill(const std::function<bool()>& stops);
   /// The least cost if only the first dimensions of the scope are decided, by `options`.
   const BoundCost& least(std::span<const uint16_t> options);
   /// The number of legal choices for the whole scope, but at most `limit`.
@@ -38,7 +41,8 @@ class BoundTable {
   };
 
   bool is_legal(std::span<const uint16_t> options, uint16_t next) const;
-  uint32_t fill(std::vector<uint16_t>& options);
+  // Adds the entry of `options` and of all that follow it; nothing if it is stopped.
+  std::optional<uint32_t> add(std::vector<uint16_t>& options, const std::function<bool()>& stops);
 
   Scope scope_;
   Cost cost_;

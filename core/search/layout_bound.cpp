@@ -77,6 +77,10 @@ void LayoutBound::add_tables(std::vector<BoundTerm> terms) {
   }
 }
 
+void LayoutBound::fill(const std::function<bool()>& stops) {
+  std::erase_if(tables_, [&](BoundTable& table) { return !table.fill(stops); });
+}
+
 double LayoutBound::seconds(RuleChoice choice) const {
   BoundCost sum;
   std::vector<uint16_t> options;

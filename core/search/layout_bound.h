@@ -8,6 +8,7 @@
 //
 //   x[batch=8, io=4] . w[io=4, hidden=6] with hidden over 4 devices   ->   2*8*4*2 flops / peak
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -28,6 +29,8 @@ class LayoutBound {
   LayoutBound(const LayoutBound&) = delete;
   LayoutBound& operator=(const LayoutBound&) = delete;
 
+  /// Computes all that seconds() depends on, unless `stops` says that there is no time for that. The bound is then lower.
+  void fill(const std::function<bool()>& stops);
   /// The dimensions of the space in the order in which they should be decided: those on which most time depends first.
   const std::vector<size_t>& order() const { return order_; }
   /// No legal layout with the decided options of `choice` is faster, or needs less memory. The decided dimensions are

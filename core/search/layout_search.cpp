@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +13,8 @@
 #include "core/cost/device_order.h"
 #include "core/diagnostics/error.h"
 #include "core/memory/fit_memory.h"
+#include "core/search/parallel.h"
+#include "core/search/plain_layouts.h"
 #include "core/search/search_tree.h"
 
 namespace mtfc {
@@ -101,29 +101,13 @@ struct CompiledBatch {
 CompiledBatch compile_batch(const SearchTask& task, const MeshSpaces& meshes, const Batch& batch,
                             const LayoutRanking& ranking) {
   CompiledBatch compiled{std::vector<std::optional<CompiledLayout>>(batch.size())};
-  std::vector<std::exception_ptr> errors(batch.size());
-  std::atomic<size_t> next = 0;
   std::atomic<bool> is_stopped = false;
-  const auto work = [&] {
-    for (size_t i = next++; i < batch.size(); i = next++) {
-      if (is_stopped || task.options.stops()) {
-        is_stopped = true;
-        return;
-      }
-      try {
-        compiled.layouts[i] = compile_layout(task, batch[i].layout(meshes), batch[i].least_s, ranking);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (size_t t = 1; t < std::min(task.options.threads, batch.size()); ++t) threads.emplace_back(work);
-    work();
-  }
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  each_in_parallel(batch.size(), task.options.threads, [&](size_t i) {
+    if (is_stopped || task.options.stops())
+      is_stopped = true;
+    else
+      compiled.layouts[i] = compile_layout(task, batch[i].layout(meshes), batch[i].least_s, ranking);
+  });
   compiled.is_stopped = is_stopped;
   return compiled;
 }
@@ -287,23 +271,76 @@ void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& t
   }
 }
 
-// A search that is stopped at once still gives a layout, if the first guess fits.
-void add_guess(const SearchTask& task, const MeshSpaces& meshes, const SearchTree& tree, Findings& findings) {
-  const std::optional<Candidate> guess = tree.guess();
-  if (!guess) return;
-  add(task, compile_layout(task, guess->layout(meshes), 0, findings.ranking), findings);
+// The layouts that a person would try first: the first one of every mesh, then the second one of every mesh, and so on.
+Batch plain_candidates(const SearchTask& task, const MeshSpaces& meshes) {
+  std::vector<std::vector<std::vector<uint16_t>>> of_meshes;
+  size_t most = 0;
+  for (const auto& mesh : meshes) {
+    of_meshes.push_back(plain_choices(task.model, mesh->space));
+    most = std::max(most, of_meshes.back().size());
+  }
+  Batch plain;
+  for (size_t i = 0; i < most; ++i)
+    for (size_t m = 0; m < meshes.size(); ++m)
+      if (i < of_meshes[m].size()) plain.push_back({m, of_meshes[m][i]});
+  return plain;
+}
+
+// Compiles the candidates in their order until the search is stopped. Returns those that were compiled.
+Batch compile_plain(const SearchTask& task, const MeshSpaces& meshes, const Batch& plain,
+                    Findings& findings) {
+  Batch done;
+  for (size_t from = 0; from < plain.size() && !findings.is_stopped; from += kBatch) {
+    const auto first = plain.begin() + static_cast<std::ptrdiff_t>(from);
+    const Batch batch(first, first + static_cast<std::ptrdiff_t>(std::min(kBatch, plain.size() - from)));
+    CompiledBatch compiled = compile_batch(task, meshes, batch, findings.ranking);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (!compiled.layouts[i]) continue;
+      add(task, std::move(*compiled.layouts[i]), findings);
+      done.push_back(batch[i]);
+    }
+    findings.ranking.group();
+    if (findings.ranking.best().empty() && !compiled.is_stopped) make_fit(task, findings);
+    findings.is_stopped = compiled.is_stopped;
+    tell_progress(task, findings);
+  }
+  return done;
+}
+
+// A search that is stopped at once still gives a layout, if this one fits.
+void add_at_least(const SearchTask& task, const MeshSpaces& meshes, const std::optional<Candidate>& candidate,
+                  Findings& findings) {
+  if (!candidate || !findings.ranking.best().empty()) return;
+  add(task, compile_layout(task, candidate->layout(meshes), 0, findings.ranking), findings);
   findings.ranking.group();
 }
 
-Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCounts counts) {
-  Findings findings{LayoutRanking(task.options.top), {}, {}, {}, {}, counts, makes_fit(task)};
+// Follows the tree. The candidates in `known` have been compiled.
+void search_tree(const SearchTask& task, const MeshSpaces& meshes, Batch known, Findings& findings) {
   const auto may_fit = [&](const LayoutBound& bound, RuleChoice choice) {
     const double bytes = findings.makes_fit ? bound.lasting_bytes(choice) : bound.bytes(choice);
     return fits(task, bytes * (1 - kLayoutRounding));
   };
   SearchTree tree(meshes, SearchGoal::kTime, may_fit);
+  for (Candidate& candidate : known) {
+    const MeshSpace& mesh = *meshes[candidate.mesh];
+    candidate.choice = mesh.space.first_mirror(candidate.choice, mesh.bound->order());
+    tree.take(candidate);
+  }
   compile_all(task, meshes, tree, findings, [&](double bound) { return findings.ranking.excludes(bound); });
-  if (findings.is_stopped && findings.ranking.best().empty()) add_guess(task, meshes, tree, findings);
+  if (findings.is_stopped) add_at_least(task, meshes, tree.guess(), findings);
+}
+
+Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCounts counts) {
+  Findings findings{LayoutRanking(task.options.top), {}, {}, {}, {}, counts, makes_fit(task)};
+  const Batch plain = plain_candidates(task, meshes);
+  Batch known = compile_plain(task, meshes, plain, findings);
+  if (!findings.is_stopped && add_bounds(task, meshes)) {
+    search_tree(task, meshes, std::move(known), findings);
+  } else {
+    findings.is_stopped = true;
+    if (!plain.empty()) add_at_least(task, meshes, plain.front(), findings);
+  }
   for (FoundLayout& found : findings.large) add_unfit(std::move(found), findings);
   findings.large.clear();
   return findings;

@@ -4,6 +4,8 @@
 // A layout that does not fit may be made to fit by computing tensors again, by a quick choice of these
 // (FitEffort::kLittle). It then competes with its predicted step.
 //
+// The layouts that a person would try first are compiled before all others (core/search/plain_layouts.h).
+//
 // The search is exact. It decides one dimension after the other and follows the branch with the least lower bound
 // (core/search/search_tree.h); where all are decided, the layout is compiled and timed. The search ends when the bound
 // of everything that is left passes what has been found. The result does not depend on the number of threads.
@@ -70,7 +72,7 @@ struct SearchResult {
   bool is_proved = false;    // no layout that fits is faster than the shortest step found
   bool is_complete = false;  // nor is there another family among the best; false if the search was stopped
   double shortest_s = 0;     // the shortest step found, which may be that of a variant
-  double bound_s = 0;        // no layout that fits is faster
+  double bound_s = 0;  // no layout that fits is faster; 0 if the search was stopped before it had a bound
   /// The part of the shortest step by which another layout could be faster at most.
   double gap() const { return shortest_s > 0 ? 1 - bound_s / shortest_s : 0; }
 };

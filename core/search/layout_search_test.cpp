@@ -11,6 +11,7 @@
 #include "core/memory/fit_memory.h"
 #include "core/passes/pipeline.h"
 #include "core/search/layout_bound.h"
+#include "core/search/plain_layouts.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/test_model.h"
 
@@ -296,6 +297,27 @@ TEST_CASE("no step and no arena is below its bound, however few of the rules are
   check_bounds(attention(16), kSquare, cached, 0.5);
 }
 
+TEST_CASE("a bound for which there was no time is lower") {
+  const Model model = two_layers(61, 31, 128);
+  const Hardware hardware = hardware_of(Topology::kRing);
+  const PreparedModel prepared(model, {});
+  const Program alone = compile(model, {}, {});
+  const std::vector<PreparedModel::Part> parts = prepared.parts("train");
+  const SearchSpace space(model, {kOblong, {}}, hardware, {});
+  LayoutBound whole(space, model, hardware, alone, parts, "train");
+  LayoutBound part(space, model, hardware, alone, parts, "train");
+  LayoutBound nothing(space, model, hardware, alone, parts, "train");
+  int asked = 0;
+  whole.fill([&] { return ++asked < 0; });
+  const int all = asked;
+  part.fill([&] { return --asked < all / 2; });
+  nothing.fill([] { return true; });
+  const std::vector<uint16_t> choice(space.dims().size(), kUndecided);
+  CHECK(nothing.seconds(choice) == 0);
+  CHECK(part.seconds(choice) > 0);
+  CHECK(part.seconds(choice) < whole.seconds(choice));
+}
+
 TEST_CASE("the best is found of a model with microbatches, and of one that splits its optimizer's state") {
   Model in_parts = two_layers(64, 31, 128), split_state = two_layers(61, 32, 17);
   in_parts.train->microbatches = 4;
@@ -430,7 +452,7 @@ TEST_CASE("a search that is stopped says so, has the best so far, and how much b
   const Model model = attention(16);
   const Hardware hardware = hardware_of(Topology::kTorus);
   const double shortest_s = search_layouts(model, {{kOblong, {}}}, hardware, options_of()).shortest_s;
-  for (const int patience : {0, 6, 10}) {
+  for (const int patience : {0, 6, 10, 100}) {
     SearchOptions options = options_of();
     options.threads = 1;
     int asked = 0;
@@ -443,6 +465,43 @@ TEST_CASE("a search that is stopped says so, has the best so far, and how much b
     CHECK(result.shortest_s >= shortest_s * (1 - 1e-9));
     CHECK(result.gap() >= 0);
     CHECK(result.gap() == doctest::Approx(1 - result.bound_s / result.shortest_s));
+  }
+}
+
+TEST_CASE("the plain layouts of every mesh come before all others, and before any bound") {
+  const Model model = attention(16);
+  const Hardware hardware = hardware_of(Topology::kRing);
+  const std::vector<Layout> meshes = {{kOblong, {}}, {Mesh({{"r", 4}, {"c", 2}}), {}}};
+  const PreparedModel prepared(model, {});
+  std::vector<std::vector<double>> steps;  // by mesh, in the order in which they are tried
+  for (const Layout& fixed : meshes) {
+    const SearchSpace space(model, fixed, hardware, {});
+    steps.emplace_back();
+    for (const std::vector<uint16_t>& choice : plain_choices(model, space)) {
+      const Program program = prepared.compile(space.layout(choice), {"train"});
+      const EntryPoint& entry = *program.find("train");
+      steps.back().push_back(
+          predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s);
+    }
+  }
+  REQUIRE(steps[0].size() == steps[1].size());
+  REQUIRE(steps[0].size() > 2);
+  for (const size_t of_each : {size_t{1}, size_t{2}, steps[0].size()}) {
+    double shortest_s = steps[0][0];
+    for (const std::vector<double>& of_mesh : steps)
+      shortest_s = std::min(
+          shortest_s,
+          *std::min_element(of_mesh.begin(), of_mesh.begin() + static_cast<std::ptrdiff_t>(of_each)));
+    SearchOptions options = options_of();
+    options.threads = 1;
+    size_t asked = 0;
+    options.stops = [&] { return ++asked > 2 * of_each; };
+    const SearchResult result = search_layouts(model, meshes, hardware, options);
+    CHECK(result.counts.compiled == static_cast<int64_t>(2 * of_each));
+    CHECK(result.shortest_s == doctest::Approx(shortest_s).epsilon(1e-9));
+    CHECK(!result.is_complete);
+    CHECK(result.bound_s == 0);
+    CHECK(result.gap() == 1);
   }
 }
 

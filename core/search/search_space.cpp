@@ -102,7 +102,7 @@ void SearchSpace::add_dim(const Dim& dim, const Pairs& pairs, const SpaceLimits&
 }
 
 void SearchSpace::add_mirror(int one, int other) {
-  std::vector<std::vector<uint16_t>> mirror;
+  Mirror mirror;
   for (const SearchedDim& searched : dims_) {
     std::vector<uint16_t> goes;
     for (AxisList axes : searched.options) {
@@ -115,17 +115,29 @@ void SearchSpace::add_mirror(int one, int other) {
   mirrors_.push_back(std::move(mirror));
 }
 
+bool SearchSpace::comes_earlier(const Mirror& mirror, RuleChoice choice, const std::vector<size_t>& order) {
+  for (const size_t d : order) {
+    if (choice[d] == kUndecided) return false;
+    const uint16_t image = mirror[d][choice[d]];
+    if (image != choice[d]) return image < choice[d];
+  }
+  return false;
+}
+
 // Single swaps suffice: of all images under any number of swaps, each but the first has an earlier image
 // under a single one.
 bool SearchSpace::has_earlier_mirror(RuleChoice choice, const std::vector<size_t>& order) const {
-  for (const auto& mirror : mirrors_)
-    for (const size_t d : order) {
-      if (choice[d] == kUndecided) break;
-      const uint16_t image = mirror[d][choice[d]];
-      if (image < choice[d]) return true;
-      if (image > choice[d]) break;
-    }
-  return false;
+  return std::any_of(mirrors_.begin(), mirrors_.end(),
+                     [&](const Mirror& mirror) { return comes_earlier(mirror, choice, order); });
+}
+
+std::vector<uint16_t> SearchSpace::first_mirror(RuleChoice choice, const std::vector<size_t>& order) const {
+  std::vector<uint16_t> first(choice.begin(), choice.end());
+  while (has_earlier_mirror(first, order))
+    for (const Mirror& mirror : mirrors_)
+      if (comes_earlier(mirror, first, order))
+        for (size_t d = 0; d < first.size(); ++d) first[d] = mirror[d][first[d]];
+  return first;
 }
 
 class SearchSpace::Walk {

@@ -63,6 +63,8 @@ class SearchSpace {
   /// True if a mirror image of the choice has an earlier option at the first dimension of `order` where they differ.
   /// Looks no further than the first dimension that is not decided.
   bool has_earlier_mirror(RuleChoice choice, const std::vector<size_t>& order) const;
+  /// Of a complete choice and its mirror images, the one without an earlier one.
+  std::vector<uint16_t> first_mirror(RuleChoice choice, const std::vector<size_t>& order) const;
   /// The layout with the fixed rules and those of a choice.
   Layout layout(RuleChoice choice) const;
 
@@ -71,6 +73,9 @@ class SearchSpace {
 
   void add_dim(const Dim& dim, const Pairs& pairs, const SpaceLimits& limits);
   void add_mirror(int one, int other);
+  /// By dimension: the image of each option.
+  using Mirror = std::vector<std::vector<uint16_t>>;
+  static bool comes_earlier(const Mirror& mirror, RuleChoice choice, const std::vector<size_t>& order);
 
   Layout fixed_;
   Pairs pairs_;
@@ -78,8 +83,7 @@ class SearchSpace {
   std::vector<std::vector<uint64_t>> masks_;     // by dimension: the axes of each option
   std::vector<std::vector<size_t>> neighbours_;  // by dimension: the earlier ones that share a tensor with it
   std::vector<uint64_t> taken_;                  // by dimension: the axes that fixed rules take
-  // By mirror and dimension: the image of each option
-  std::vector<std::vector<std::vector<uint16_t>>> mirrors_;
+  std::vector<Mirror> mirrors_;
 };
 
 /// Groups of axes of `fixed` that may change places, whatever their sizes: those with equal links on hardware

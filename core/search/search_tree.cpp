@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/search/layout_ranking.h"
+#include "core/search/parallel.h"
 
 namespace mtfc {
 namespace {
@@ -42,23 +43,18 @@ SearchTask::SearchTask(const Model& searched, const Hardware& on, const SearchOp
       prepared(searched, compiling_for(asked)),
       parts(prepared.parts(asked.entry)) {}
 
-MeshSpace::MeshSpace(const SearchTask& task, const Layout& fixed, const Program& alone)
-    : space(task.model, fixed, task.hardware, task.options.limits),
-      bound(space, task.model, task.hardware, alone, task.parts, task.options.entry) {}
-
 MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixed) {
-  const Program alone = task.prepared.compile({}, {task.options.entry});
   MeshSpaces meshes;
   std::vector<Diagnostic> errors;
   std::vector<const Layout*> searched;
   for (const Layout& layout : fixed) {
-    if (!meshes.empty() && task.options.stops()) break;
     if (std::any_of(searched.begin(), searched.end(),
                     [&](const Layout* other) { return are_mirrored(task, layout, *other); }))
       continue;
     try {
       task.prepared.compile(layout, {"init"});
-      meshes.push_back(std::make_unique<MeshSpace>(task, layout, alone));
+      meshes.push_back(std::make_unique<MeshSpace>(
+          SearchSpace(task.model, layout, task.hardware, task.options.limits), nullptr));
     } catch (const UserError& error) {
       for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
       continue;
@@ -69,17 +65,31 @@ MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixe
   return meshes;
 }
 
+bool add_bounds(const SearchTask& task, const MeshSpaces& meshes) {
+  if (task.options.stops()) return false;
+  const std::string& entry = task.options.entry;
+  const Program alone = task.prepared.compile({}, {entry});
+  each_in_parallel(meshes.size(), task.options.threads, [&](size_t m) {
+    if (task.options.stops()) return;
+    MeshSpace& mesh = *meshes[m];
+    mesh.bound =
+        std::make_unique<LayoutBound>(mesh.space, task.model, task.hardware, alone, task.parts, entry);
+    mesh.bound->fill(task.options.stops);
+  });
+  return std::all_of(meshes.begin(), meshes.end(), [](const auto& mesh) { return mesh->bound != nullptr; });
+}
+
 SearchTree::SearchTree(const MeshSpaces& meshes, SearchGoal goal, MayFit may_fit)
     : meshes_(meshes), goal_(goal), may_fit_(std::move(may_fit)) {
   for (size_t m = 0; m < meshes_.size(); ++m) {
     const std::vector<uint16_t> nothing(meshes_[m]->space.dims().size(), kUndecided);
     const double bound = bound_of(*meshes_[m], nothing);
-    if (may_fit_(meshes_[m]->bound, nothing)) push({bound, 0, 0, 0, static_cast<uint16_t>(m), 0});
+    if (may_fit_(*meshes_[m]->bound, nothing)) push({bound, 0, 0, 0, static_cast<uint16_t>(m), 0});
   }
 }
 
 double SearchTree::bound_of(const MeshSpace& mesh, RuleChoice choice) const {
-  const double bound = goal_ == SearchGoal::kTime ? mesh.bound.seconds(choice) : mesh.bound.bytes(choice);
+  const double bound = goal_ == SearchGoal::kTime ? mesh.bound->seconds(choice) : mesh.bound->bytes(choice);
   return bound * (1 - kLayoutRounding);
 }
 
@@ -109,14 +119,14 @@ std::vector<uint16_t> SearchTree::choice_of(uint32_t at) const {
   const MeshSpace& mesh = *meshes_[branches_[at].mesh];
   std::vector<uint16_t> choice(mesh.space.dims().size(), kUndecided);
   for (; branches_[at].depth > 0; at = branches_[at].parent)
-    choice[mesh.bound.order()[branches_[at].depth - 1U]] = branches_[at].option;
+    choice[mesh.bound->order()[branches_[at].depth - 1U]] = branches_[at].option;
   return choice;
 }
 
 template <typename Visit>
 void SearchTree::each_option(const MeshSpace& mesh, std::vector<uint16_t>& choice, size_t depth,
                              const Visit& visit) const {
-  const std::vector<size_t>& order = mesh.bound.order();
+  const std::vector<size_t>& order = mesh.bound->order();
   const size_t dim = order[depth];
   for (size_t option = 0; option < mesh.space.dims()[dim].options.size(); ++option) {
     const auto chosen = static_cast<uint16_t>(option);
@@ -125,7 +135,7 @@ void SearchTree::each_option(const MeshSpace& mesh, std::vector<uint16_t>& choic
                                       [&](size_t d) { return mesh.space.agree(d, choice[d], dim, chosen); });
     if (!is_legal) continue;
     choice[dim] = chosen;
-    if (!mesh.space.has_earlier_mirror(choice, order) && may_fit_(mesh.bound, choice))
+    if (!mesh.space.has_earlier_mirror(choice, order) && may_fit_(*mesh.bound, choice))
       visit(chosen, bound_of(mesh, choice));
     choice[dim] = kUndecided;
   }
@@ -140,7 +150,7 @@ std::optional<Candidate> SearchTree::next(const std::function<bool(double bound)
     const MeshSpace& mesh = *meshes_[branch.mesh];
     std::vector<uint16_t> choice = choice_of(at);
     if (branch.depth == choice.size()) {
-      const double least_s = mesh.bound.seconds(choice) * (1 - kLayoutRounding);
+      const double least_s = mesh.bound->seconds(choice) * (1 - kLayoutRounding);
       Candidate candidate{branch.mesh, std::move(choice), branch.bound, least_s};
       if (take(candidate)) return candidate;
       continue;
@@ -164,7 +174,7 @@ std::optional<Candidate> SearchTree::guess() const {
       if (!best || bound < best->first) best = {bound, option};
     });
     if (!best) return std::nullopt;
-    candidate.choice[mesh.bound.order()[depth]] = best->second;
+    candidate.choice[mesh.bound->order()[depth]] = best->second;
     candidate.bound = std::max(candidate.bound, best->first);
   }
   return candidate;

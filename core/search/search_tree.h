@@ -33,18 +33,19 @@ struct SearchTask {
   SearchTask(const Model& searched, const Hardware& on, const SearchOptions& asked);
 };
 
-/// The rule sets of one mesh, and their bounds.
+/// The rule sets of one mesh, and their bounds once add_bounds() has found them.
 struct MeshSpace {
   SearchSpace space;
-  LayoutBound bound;
-  /// `alone` is the model compiled for one device.
-  MeshSpace(const SearchTask& task, const Layout& fixed, const Program& alone);
+  std::unique_ptr<LayoutBound> bound;
 };
 using MeshSpaces = std::vector<std::unique_ptr<MeshSpace>>;
 
 /// The meshes of `fixed` on which its rules are legal, but for those that are mirror images of others. Throws UserError
 /// if there is none.
 MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixed);
+
+/// Finds the bounds of all meshes. Returns false if the search was stopped before that; then some have none.
+bool add_bounds(const SearchTask& task, const MeshSpaces& meshes);
 
 /// A complete rule set.
 struct Candidate {
@@ -62,7 +63,8 @@ class SearchTree {
  public:
   /// Says if a rule set with these options may fit into memory.
   using MayFit = std::function<bool(const LayoutBound& bound, RuleChoice choice)>;
-  /// Rule sets are bounded by their time or by their memory. The references must outlive the tree.
+  /// Rule sets are bounded by their time or by their memory. All meshes must have bounds. The references must outlive the
+  /// tree.
   SearchTree(const MeshSpaces& meshes, SearchGoal goal, MayFit may_fit);
 
   /// The next rule set in the order of bounds; nothing if there is none with a bound that is not excluded, or if

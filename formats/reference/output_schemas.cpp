@@ -183,7 +183,7 @@ Json searched_rules() {
                  {"proved", flag("no layout is faster than the first one")},
                  {"complete", flag("the search was not stopped")},
                  {"shortest_step_s", real()},
-                 {"lower_bound_s", real()},
+                 {"lower_bound_s", real("no layout is faster; 0 if there was no time to find how much")},
                  {"gap", real()},
                  {"seconds", real("that the search took")},
                  {"counts", counts},

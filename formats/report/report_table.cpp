@@ -321,9 +321,17 @@ std::string order_text(const ComparedLayout& layout, const std::string& number, 
                  " ", options.width);
 }
 
+// `3 layouts`; of a search that was stopped, `the best 3 of 120 layouts tried`.
+std::string number_of_layouts(size_t layouts, const TableOptions& options) {
+  if (options.tried == 0) return fmt::format("{} layout{}", layouts, layouts == 1 ? "" : "s");
+  return fmt::format("the best {}of {} layout{} tried", layouts == 1 ? "" : fmt::format("{} ", layouts),
+                     grouped(options.tried), options.tried == 1 ? "" : "s");
+}
+
 std::string single_text(const ComparedLayout& layout, const TableOptions& options) {
   const CostReport& report = *layout.report;
-  std::string text = fmt::format("{}, {}\n", printable(report.model), printable(report.entry));
+  std::string text = fmt::format("{}, {}{}\n", printable(report.model), printable(report.entry),
+                                 options.tried > 0 ? ": " + number_of_layouts(1, options) : "");
   text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
   text += wrapped("layout ", rules_text(report.layout), ",", options.width);
   return text + totals_text({&report}, {0}, options.width) + order_text(layout, "", options) +
@@ -356,8 +364,8 @@ class RankingText {
     const std::string by = timed_ ? "step time on " + printable(best.time->hardware) : "bytes sent";
     std::string text =
         wrapped("",
-                fmt::format("{}, {}: {} layout{}, ordered by {}{}", printable(best.model),
-                            printable(best.entry), layouts_.size(), layouts_.size() == 1 ? "" : "s", by,
+                fmt::format("{}, {}: {}, ordered by {}{}", printable(best.model), printable(best.entry),
+                            number_of_layouts(layouts_.size(), options_), by,
                             options_.in_order ? ", within 1 % by the number of rules" : ""),
                 " ", options_.width);
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);

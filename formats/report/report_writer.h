@@ -23,6 +23,7 @@ struct TableOptions {
   size_t top = 10;        // operations, and tensors alive at the peak, for a single layout
   size_t parts = 0;       // depth of the scopes by which times are added up; 0: not at all
   bool in_order = false;  // the layouts come in the order of a search: by time, and within 1 % by their rules
+  int64_t tried = 0;      // layouts that a search had tried when it was stopped; 0: it was not stopped
 };
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
 /// line each, the best first unless they come in order, then the totals of all, unless there are too many.

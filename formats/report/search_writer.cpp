@@ -143,6 +143,10 @@ std::string stop_text(const SearchResult& result) {
   if (result.is_proved)
     return fmt::format("no layout is faster than {}, but others may be as good as those that follow",
                        seconds_text(result.shortest_s));
+  if (result.bound_s <= 0)
+    return "the best layout so far is not proved to be the best, and there was no time to find how much "
+           "faster "
+           "another one could be";
   return fmt::format(
       "the best layout so far is not proved to be the best: none is faster than {}, which is {:.2g} % "
       "below the {} found",
@@ -173,6 +177,8 @@ std::string loss_text(const CostReport& best, const CostReport& other) {
 std::string search_table(const SearchReport& report, const TableOptions& options) {
   TableOptions in_order = options;
   in_order.in_order = true;
+  const SearchCounts& counts = report.result.counts;
+  if (!report.result.is_complete) in_order.tried = counts.compiled - counts.refused;
   return report_table(report.layouts, in_order) + why_text(report, options) + "\n" +
          fitted_text(report, options) + equals_text(report, options) + too_large_text(report, options) +
          counts_text(report, options);

@@ -74,6 +74,18 @@ TEST_CASE("what was searched, and whether it is proved") {
                 "20 not evaluated, 10 compiled, 4 of these over the memory limit, 1 of these refused by the "
                 "compiler); stopped: the best layout so far is not proved to be the best: none is faster "
                 "than 4.50 ms, which is 25 % below the 6.00 ms found\n"));
+  CHECK(search_table({stopped, {best, other}, 0, 0.5}, {400, 0})
+            .starts_with(
+                "m, train: the best 2 of 9 layouts tried, ordered by step time on h, within 1 % by the "
+                "number of rules\n"));
+  CHECK(search_table({stopped, {best}, 0, 0.5}, {80, 0})
+            .starts_with("m, train: the best of 9 layouts tried\nmesh   rows:2,cols:2\n"));
+  SearchResult early = stopped;
+  early.bound_s = 0;
+  CHECK(search_table({early, {best, other}, 0, 0.5}, {400, 0})
+            .ends_with(
+                "stopped: the best layout so far is not proved to be the best, and there was no time to find "
+                "how much faster another one could be\n"));
   SearchResult proved = stopped;
   proved.is_proved = true;
   proved.counts.legal.reset();
