@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -38,6 +39,40 @@ bool splits_more(const Layout& other, const Layout& layout) {
     return same && same->axes.size() >= rule.axes.size() &&
            std::equal(rule.axes.begin(), rule.axes.end(), same->axes.begin());
   });
+}
+
+// The sizes of the axes of more than one device, in ascending order.
+std::vector<int64_t> sorted_sizes(const Mesh& mesh) {
+  std::vector<int64_t> sizes;
+  for (const Axis& axis : mesh.axes())
+    if (axis.size > 1) sizes.push_back(axis.size);
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+std::vector<Rule> sorted_rules(const Layout& layout) {
+  std::vector<Rule> rules = layout.rules;
+  std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.dim < b.dim; });
+  return rules;
+}
+
+// True if the layouts are the same but for the names or the order of their axes: `rows:2,cols:4 batch:rows` and
+// `rows:4,cols:2 batch:cols`.
+bool only_swap_axes(const Layout& one, const Layout& other) {
+  if (one.rules.size() != other.rules.size() || sorted_sizes(one.mesh) != sorted_sizes(other.mesh))
+    return false;
+  const std::vector<Rule> rules = sorted_rules(one), images = sorted_rules(other);
+  std::map<int, int> to, from;  // axes of `one` and of `other`
+  for (size_t r = 0; r < rules.size(); ++r) {
+    if (rules[r].dim != images[r].dim || rules[r].axes.size() != images[r].axes.size()) return false;
+    for (size_t i = 0; i < rules[r].axes.size(); ++i) {
+      const int axis = rules[r].axes[i], image = images[r].axes[i];
+      if (one.mesh.size(axis) != other.mesh.size(image)) return false;
+      if (to.emplace(axis, image).first->second != image) return false;
+      if (from.emplace(image, axis).first->second != axis) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -77,8 +112,9 @@ void LayoutRanking::group() {
     for (size_t i = first; i < all_.size() && all_[i].step_s <= family.step_s * (1 + kEquallyFast); ++i) {
       if (known[i] || i == chosen) continue;
       const bool is_same = same_figures(all_[i], family);
-      const bool is_variant =
-          splits_more(all_[i].layout, family.layout) || splits_more(family.layout, all_[i].layout);
+      const bool is_variant = splits_more(all_[i].layout, family.layout) ||
+                              splits_more(family.layout, all_[i].layout) ||
+                              only_swap_axes(all_[i].layout, family.layout);
       if (!is_same && !is_variant) continue;
       ++(is_same ? family.equals : family.variants);
       known[i] = true;

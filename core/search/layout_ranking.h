@@ -3,7 +3,8 @@
 //
 // Layouts whose steps differ by less than 1 % count as equally fast, and of those the one with the fewest rules comes
 // first. A family is such a layout together with its variants: the equally fast ones that only split more or less, such
-// as `batch:rows,positions:cols` beside `batch:rows`, and those with the same figures.
+// as `batch:rows,positions:cols` beside `batch:rows`, or that only swap axes, such as `rows:4,cols:2 batch:cols` beside
+// `rows:2,cols:4 batch:rows`; and those with the same figures.
 
 #include <cstdint>
 #include <vector>

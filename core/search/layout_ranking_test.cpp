@@ -55,6 +55,34 @@ TEST_CASE(
   CHECK(ranking.excludes(1.021));
 }
 
+TEST_CASE("equally fast layouts that only swap axes are variants") {
+  const Mesh oblong({{"r", 2}, {"c", 4}}), upright({{"r", 4}, {"c", 2}}), line({{"all", 8}}),
+      flat({{"r", 1}, {"c", 8}});
+  const Rule batch_r{"batch", {0}, {}}, batch_c{"batch", {1}, {}}, heads_r{"heads", {0}, {}},
+      heads_c{"heads", {1}, {}};
+  // For each pair of layouts, whether they are one family.
+  const auto families = [](const Layout& one, const Layout& other, double step_s) {
+    LayoutRanking ranking(2);
+    ranking.add({one, 1, 7});
+    ranking.add({other, step_s, 7});
+    ranking.group();
+    CHECK(ranking.best().front().variants + static_cast<int64_t>(ranking.best().size()) == 2);
+    return ranking.best().size();
+  };
+  CHECK(families({oblong, {batch_r, heads_c}}, {upright, {heads_r, batch_c}}, 1.005) == 1);
+  CHECK(families({oblong, {batch_r, heads_c}}, {upright, {heads_r, batch_c}}, 1.02) == 2);
+  CHECK(families({oblong, {batch_r, heads_c}}, {upright, {batch_r, heads_c}}, 1.005) == 2);  // other sizes
+  CHECK(families({oblong, {{"batch", {0, 1}, {}}}}, {upright, {{"batch", {1, 0}, {}}}}, 1.005) == 1);
+  CHECK(families({oblong, {{"batch", {0, 1}, {}}}}, {upright, {{"batch", {0, 1}, {}}}}, 1.005) == 2);
+  CHECK(families({line, {batch_r}}, {flat, {batch_c}}, 1.005) == 1);
+  CHECK(families({oblong, {batch_r}}, {oblong, {heads_r}}, 1.005) == 2);  // other dimensions
+  const Mesh square({{"r", 2}, {"c", 2}});
+  CHECK(families({square, {batch_r, heads_c}}, {square, {batch_c, heads_r}}, 1.005) == 1);
+  CHECK(families({square, {batch_r, heads_r}}, {square, {batch_r, heads_c}}, 1.005) ==
+        2);  // no longer the same axis
+  CHECK(families({square, {batch_r, heads_c}}, {square, {batch_r, heads_r}}, 1.005) == 2);
+}
+
 TEST_CASE("nothing within 1 % of the shortest step is excluded, as it may have fewer rules") {
   LayoutRanking ranking(1);
   ranking.add(found(1, 1, {{"a", {0}, {}}}));

@@ -40,11 +40,12 @@ std::string equals_text(const SearchReport& report, const TableOptions& options)
   if (const std::string equals = counts_of_families(report, &FoundLayout::equals); !equals.empty())
     text += wrapped("", "layouts with the same figures are not shown: " + equals, " ", options.width);
   if (const std::string variants = counts_of_families(report, &FoundLayout::variants); !variants.empty())
-    text +=
-        wrapped("",
-                "variants that split more or less, but make a difference of less than 1 %, are not shown: " +
-                    variants,
-                " ", options.width);
+    text += wrapped(
+        "",
+        "variants that split more or less or swap axes, but make a difference of less than 1 %, are not "
+        "shown: " +
+            variants,
+        " ", options.width);
   return text;
 }
 
