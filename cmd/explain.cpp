@@ -14,6 +14,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/terminal/status_line.h"
 #include "core/model/entry_points.h"
 #include "formats/report/explanation_writer.h"
 
@@ -36,24 +37,6 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.size() < 10 &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
-
-// Says on a terminal how many layouts have been compiled, until it is destroyed.
-class TrialProgress {
- public:
-  explicit TrialProgress(bool speaks) : speaks_(speaks) {}
-  ~TrialProgress() {
-    if (shown_) std::cerr << "\r\033[K" << std::flush;
-  }
-  void show(int made) {
-    if (!speaks_) return;
-    shown_ = true;
-    std::cerr << fmt::format("\r\033[K{} layouts compiled", made) << std::flush;
-  }
-
- private:
-  bool speaks_;
-  bool shown_ = false;
-};
 
 std::string explained(const std::string& what, const ExplanationStyle& style, bool as_json) {
   const auto written = [&](const auto& explanation) {
@@ -86,9 +69,9 @@ int run(const Options& options) {
   const EntryPoint& entry = *program.find(name);
   std::string text;
   {
-    TrialProgress progress(is_terminal(2) && !options.model.quiet);
+    StatusLine status(std::cerr, status_place(options.model.quiet));
     const ExplainedProgram explains(model, layout, compile_options, program, entry,
-                                    [&](int made) { progress.show(made); });
+                                    [&](int made) { status.show(fmt::format("{} layouts compiled", made)); });
     ExplanationStyle style{explains};
     if (options.file == "-" && is_terminal(1))
       style.width = style.line_width = static_cast<size_t>(std::max(terminal_width(), 40));

@@ -18,6 +18,7 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/searching/fit.h"
 #include "cmd/terminal/interrupt.h"
+#include "cmd/terminal/status_line.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
 #include "core/search/layout_search.h"
@@ -111,12 +112,10 @@ std::string entry_of(const Options& options, const Model& model) {
   });
 }
 
-void show_progress(const SearchOptions::Progress& progress) {
-  std::cerr << fmt::format(
-                   "\r\033[K{} layouts compiled{}{}", grouped(progress.counts.compiled),
-                   progress.best ? ", best " + seconds_text(progress.best->step_s) : ", none fits yet",
-                   progress.bound_s > 0 ? ", none below " + seconds_text(progress.bound_s) : "")
-            << std::flush;
+std::string progress_text(const SearchOptions::Progress& progress) {
+  return fmt::format("{} layouts compiled{}{}", grouped(progress.counts.compiled),
+                     progress.best ? ", best " + seconds_text(progress.best->step_s) : ", none fits yet",
+                     progress.bound_s > 0 ? ", none below " + seconds_text(progress.bound_s) : "");
 }
 
 // The best layout so far, for the thread that ends a search which does not stop in time.
@@ -140,7 +139,7 @@ class BestSoFar {
 
 SearchResult searched(const Options& given, const SearchOptions& search, const Model& model,
                       const std::vector<Layout>& fixed, const Hardware& hardware, BestSoFar& best_so_far) {
-  const bool shows = is_terminal(2) && !given.model.quiet;
+  StatusLine status(std::cerr, status_place(given.model.quiet));
   SearchOptions options = search;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
@@ -150,11 +149,9 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
   };
   options.progress = [&](const SearchOptions::Progress& progress) {
     best_so_far.set(progress.best);
-    if (shows) show_progress(progress);
+    status.show(progress_text(progress));
   };
-  SearchResult result = search_layouts(model, fixed, hardware, options);
-  if (shows) std::cerr << "\r\033[K" << std::flush;
-  return result;
+  return search_layouts(model, fixed, hardware, options);
 }
 
 [[noreturn]] void refuse(const SearchResult& result, int64_t limit, bool trains) {
@@ -287,13 +284,13 @@ int run_over_annotations(const Options& options, const Model& model, const std::
   require_writable(options.file);
   const auto start = std::chrono::steady_clock::now();
   std::optional<AnnotatedLayout> best;
+  StatusLine status(std::cerr, status_place(options.model.quiet));
   for (const Layout& layout : fixed) {
-    if (is_terminal(2) && !options.model.quiet)
-      std::cerr << fmt::format("\r\033[Kchoosing shardings on {}", to_string(layout.mesh)) << std::flush;
+    status.show("choosing shardings on " + to_string(layout.mesh));
     AnnotatedLayout found = search_annotations(model, layout, offered, compiling);
     if (!best || found.cost < best->cost) best = std::move(found);
   }
-  if (is_terminal(2) && !options.model.quiet) std::cerr << "\r\033[K" << std::flush;
+  status.clear();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   AnnotationReport report{*best, reported(best->layout, model, compiling, hardware),
                           static_cast<int64_t>(fixed.size()), offered.most_axes, seconds.count()};
@@ -447,9 +444,9 @@ std::function<int()> setup(CommandLine& line) {
       .check(one_of({"table", "json", "csv"}))
       .show_default();
   line.add_option("-o", options->file,
-                  "write the best layout, with --fit the first that fits, to this file, which --layout "
-                  "accepts; - is standard "
-                  "output")
+                  "write the best layout to this file, which --layout accepts; with --fit that of the first "
+                  "row, or of "
+                  "another number of devices by --mesh all:4 without --devices; - is standard output")
       .type_name("FILE.json");
   return [options, line] {
     options->has_most_axes = line.option("--max-axes-per-dim").is_given();

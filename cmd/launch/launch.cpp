@@ -453,6 +453,11 @@ bool is_terminal(int stream) {
   return streams && std::strchr(streams, '0' + stream) != nullptr;
 }
 
+StatusLine::Place status_place(bool quiet) {
+  if (quiet) return StatusLine::Place::kNowhere;
+  return is_terminal(STDERR_FILENO) ? StatusLine::Place::kTerminal : StatusLine::Place::kFile;
+}
+
 int terminal_width() {
   winsize size{};
   for (const int stream : {STDERR_FILENO, STDOUT_FILENO})

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmd/launch/host_list.h"
+#include "cmd/terminal/status_line.h"
 
 namespace mtfc {
 
@@ -53,5 +54,7 @@ int end_interrupted(int signal);
 /// terminal_width returns that terminal's width.
 bool is_terminal(int stream);
 int terminal_width();
+/// Where a command says on standard error how far it is.
+StatusLine::Place status_place(bool quiet);
 
 }  // namespace mtfc

@@ -12,6 +12,8 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
+#include "cmd/terminal/status_line.h"
+#include "core/diagnostics/printable.h"
 #include "core/search/fit_search.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/layout/layout_writer.h"
@@ -114,7 +116,7 @@ int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
 
 FitResult found(const FitArguments& arguments, const Model& model, const std::vector<Layout>& layouts,
                 const Hardware& hardware, int64_t limit) {
-  const bool shows = is_terminal(2) && !arguments.model.quiet;
+  StatusLine status(std::cerr, status_place(arguments.model.quiet));
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   FitOptions options;
@@ -126,12 +128,12 @@ FitResult found(const FitArguments& arguments, const Model& model, const std::ve
         arguments.time_limit && Clock::now() - start >= std::chrono::seconds(*arguments.time_limit);
     return is_late || InterruptGuard::requested();
   };
-  options.progress = [&](int64_t trials) {
-    if (shows) std::cerr << fmt::format("\r\033[K{} training steps tried", grouped(trials)) << std::flush;
+  options.progress = [&](const FitOptions::Progress& progress) {
+    status.show(
+        fmt::format("{} training step{} tried; {} of {} combinations of a mesh and a stage of ZeRO done",
+                    grouped(progress.trials), progress.trials == 1 ? "" : "s", progress.done, progress.all));
   };
-  FitResult result = find_fits(model, layouts, hardware, options);
-  if (shows) std::cerr << "\r\033[K" << std::flush;
-  return result;
+  return find_fits(model, layouts, hardware, options);
 }
 
 // For a shell, in quotes where that is needed.
@@ -157,6 +159,23 @@ std::string run_options(const FitArguments& arguments, const FitTrial& fit, int6
   return text;
 }
 
+// Says which row the file has, and how to get the layout of another one.
+std::string written_text(const FitArguments& arguments, const FitReport& report, const std::string& options) {
+  const std::vector<FitTrial>& fits = report.result.fits;
+  const int64_t devices = fits.front().layout.mesh.devices();
+  std::string text =
+      fmt::format("{} has the layout of the first row, on {} device{}; it runs with {}\n",
+                  printable(arguments.file), grouped(devices), devices == 1 ? "" : "s", options);
+  const auto other = std::find_if(fits.begin(), fits.end(), [&](const FitTrial& fit) {
+    return fit.layout.mesh.axes() != fits.front().layout.mesh.axes();
+  });
+  if (other == fits.end()) return text;
+  return text +
+         fmt::format(
+             "to write a row of other devices instead, name their mesh: --mesh {}, without --devices\n",
+             quoted(to_string(other->layout.mesh)));
+}
+
 void write(const FitArguments& arguments, const FitReport& report) {
   // If the layout goes to standard output, nothing else may.
   if (arguments.file != "-") {
@@ -174,7 +193,7 @@ void write(const FitArguments& arguments, const FitReport& report) {
                          fmt::format("Found by mtfc search --fit for {}: {} per device. Run it with {}",
                                      report.model, bytes_text(first.memory), options)));
   if (arguments.file != "-" && arguments.format == "table")
-    write_text("-", fmt::format("the first line runs with {}\n", options));
+    write_text("-", written_text(arguments, report, options));
 }
 
 }  // namespace

@@ -85,12 +85,26 @@ TEST_CASE("the layout that --fit writes runs as it says") {
                   kSmall, folder / "first.json"));
   CAPTURE(said);
   REQUIRE(said.starts_with("exit 0: transformer_lm, train: what fits into 391 KiB per device of local\n"));
-  const std::string mark = "the first line runs with ";
+  const std::string mark = "/first.json has the layout of the first row, on 2 devices; it runs with ";
   const size_t at = said.find(mark);
   REQUIRE(at != std::string::npos);
-  const std::string options = said.substr(at + mark.size(), said.size() - at - mark.size() - 1);
+  const size_t from = at + mark.size(), end = said.find('\n', from);
+  const std::string options = said.substr(from, end - from);
+  CHECK(said.substr(end) ==
+        "\nto write a row of other devices instead, name their mesh: --mesh all:4, without --devices\n");
   CHECK(outcome_in_models("$MTFC run transformer_lm.json --steps 1 -q --simulate " + options)
             .starts_with("exit 0: "));
+}
+
+TEST_CASE("--fit writes the row of the mesh that is named") {
+  const ScratchFolder folder;
+  const std::string said = outcome_in_models(fmt::format(
+      "$MTFC search mnist.json --fit --mesh all:4 --memory-limit 4MiB -o '{}'", folder / "four.json"));
+  CAPTURE(said);
+  CHECK(said.ends_with(
+      fmt::format("{0} has the layout of the first row, on 4 devices; it runs with --layout {0}\n",
+                  folder / "four.json")));
+  CHECK(Json::parse(contents(folder / "four.json"))["mesh"] == Json::array({Json::array({"all", 4})}));
 }
 
 TEST_CASE("where nothing fits, --fit says what is missing, and bad arguments are named") {

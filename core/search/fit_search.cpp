@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
+#include "core/search/parallel.h"
 
 namespace mtfc {
 namespace {
@@ -59,11 +58,28 @@ std::vector<Series> all_series(const Model& model, const std::vector<Layout>& la
 
 class Trials {
  public:
-  Trials(const Model& model, const Hardware& hardware, const FitOptions& options)
-      : model_(model), hardware_(hardware), options_(options) {}
+  Trials(const Model& model, const Hardware& hardware, const FitOptions& options, size_t all)
+      : model_(model), hardware_(hardware), options_(options), all_(all) {}
 
-  // Throws UserError if no number of microbatches is possible.
   void run(Series& series) {
+    try {
+      run_counts(series);
+    } catch (const UserError& error) {
+      series.refused = error;
+    }
+    ++done_;
+  }
+
+  bool stopped() {
+    if (options_.stops()) is_complete_ = false;
+    return !is_complete_;
+  }
+  bool is_complete() const { return is_complete_; }
+  int64_t count() const { return count_; }
+
+ private:
+  // Throws UserError if no number of microbatches is possible.
+  void run_counts(Series& series) {
     std::vector<int64_t> too_large;  // numbers of microbatches
     std::optional<UserError> refused;
     for (const int64_t count : microbatch_counts()) {
@@ -96,14 +112,6 @@ class Trials {
     }
   }
 
-  bool stopped() {
-    if (options_.stops()) is_complete_ = false;
-    return !is_complete_;
-  }
-  bool is_complete() const { return is_complete_; }
-  int64_t count() const { return count_; }
-
- private:
   // The numbers that divide the batch, in ascending order. Each is a multiple of the one that the model asks for.
   std::vector<int64_t> microbatch_counts() const {
     const int64_t asked = model_.train->microbatches;
@@ -135,7 +143,7 @@ class Trials {
       trial.needs_recomputation = true;
     }
     const std::lock_guard lock(mutex_);
-    options_.progress(++count_);
+    options_.progress({++count_, done_, all_});
     return trial;
   }
 
@@ -146,34 +154,12 @@ class Trials {
   const Model& model_;
   const Hardware& hardware_;
   const FitOptions& options_;
+  size_t all_;
+  std::atomic<size_t> done_ = 0;
   std::mutex mutex_;
   std::atomic<int64_t> count_ = 0;
   std::atomic<bool> is_complete_ = true;
 };
-
-void run_all(std::vector<Series>& all, Trials& trials, size_t threads) {
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (size_t i = next++; i < all.size(); i = next++) try {
-        if (trials.stopped()) return;
-        trials.run(all[i]);
-      } catch (const UserError& error) {
-        const std::lock_guard lock(mutex);
-        all[i].refused = error;
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = all.size();
-      }
-  };
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < std::min(threads, all.size()); ++i) others.emplace_back(work);
-  work();
-  others.clear();
-  if (failure) std::rethrow_exception(failure);
-}
 
 }  // namespace
 
@@ -189,8 +175,10 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
   if (!has_train_entry(model))
     throw UserError("what fits is asked of a training step, and the model does not train");
   std::vector<Series> all = all_series(model, layouts);
-  Trials trials(model, hardware, options);
-  run_all(all, trials, options.threads);
+  Trials trials(model, hardware, options, all.size());
+  each_in_parallel(all.size(), options.threads, [&](size_t i) {
+    if (!trials.stopped()) trials.run(all[i]);
+  });
   FitResult result;
   result.trials = trials.count();
   result.is_complete = trials.is_complete();

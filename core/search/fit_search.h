@@ -37,8 +37,12 @@ struct FitOptions {
   size_t threads = 1;
   CompileOptions compiling = {};
   std::function<bool()> stops = [] { return false; };
-  /// Called after each trial with the number of trials so far, by one thread at a time.
-  std::function<void(int64_t)> progress = [](int64_t) {};
+  struct Progress {
+    int64_t trials = 0;
+    size_t done = 0, all = 0;  // combinations of a layout and a stage
+  };
+  /// Called after each trial, by one thread at a time.
+  std::function<void(const Progress&)> progress = [](const Progress&) {};
 };
 
 struct FitResult {
