@@ -333,6 +333,28 @@ TEST_CASE("without an argument, the costliest collectives are listed, a line eac
   CHECK(has(outcome_in_models("$MTFC explain mnist.json"), "train of mnist: 0 collectives, 0 bytes"));
 }
 
+TEST_CASE("collectives of repeated blocks are one line with a count, and each of their steps is explained") {
+  const std::string command =
+      "$MTFC explain transformer_lm.json --mesh rows:2,cols:2 --layout batch:rows,d_ff:cols,heads:cols ";
+  const std::string list = outcome_in_models(command);
+  CHECK(
+      has(list,
+          "\nthe collectives that send most, by the numbers of their steps (of several: the first step, and "
+          "the\nbytes of all)\n"
+          "  step  count  collective\n"));
+  CHECK(has(
+      list,
+      "   101      6  all_reduce of 'layer_{0..5}/ffn/feed_forward/wo/grad' over rows: [d_ff/cols, d_model, "
+      "sum over rows] -> [d_ff/cols, d_model], 3,145,728 bytes in all, for mul "
+      "'layer_{0..5}/ffn/feed_forward/wo/adamw/mul_1' and 1 more\n"));
+  const Json json = Json::parse(outcome_in_models(command + "--format json").substr(8));
+  CHECK(json["groups"][2] == Json::parse(R"({"tensors": "layer_{0..5}/ffn/feed_forward/wo/grad",
+    "collective": "all_reduce", "axes": ["rows"], "steps": [101, 134, 167, 200, 233, 266],
+    "total_bytes_sent_per_device": 3145728})"));
+  CHECK(outcome_in_models(command + "134")
+            .starts_with("exit 0: step 134: all_reduce of 'layer_4/ffn/feed_forward/wo/grad' over rows: "));
+}
+
 TEST_CASE("compile and cost-report warn of a large tensor that is gathered whole") {
   const ScratchFolder folder;
   const auto outcome = [&](const std::string& command, const std::string& layout) {

@@ -104,6 +104,10 @@ std::string form_text(const TensorType& type, const Sharding& sharding, const Me
   return fmt::format("[{}]", to_string(type.dims, sharding, mesh));
 }
 
+std::string target_text(const ReshardStep& reshard, const Mesh& mesh) {
+  return reshard.moves.empty() ? form_text(reshard.type, reshard.to, mesh) : reshard.moves;
+}
+
 std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint& entry) {
   const Operations operations(program, entry);
   const std::vector<int64_t> runs = repetitions(entry);

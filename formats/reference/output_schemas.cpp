@@ -95,8 +95,16 @@ Json explanation_head() {
 }
 
 Json explained_list() {
+  const Json group = record({{"tensors", text("their names as one, as in layer_{0..5}/y")},
+                             {"collective", text()},
+                             {"axes", reference("axes")},
+                             {"steps", list_of(whole())},
+                             {"total_bytes_sent_per_device", whole("of all these steps and their runs")}});
   Json properties = explanation_head();
-  properties.update({{"figures", reference("figures")}, {"reshards", list_of(reference("reshard"))}});
+  properties.update(
+      {{"figures", reference("figures")},
+       {"reshards", list_of(reference("reshard"))},
+       {"groups", list_of(group, "collectives that differ only in the number of a repeated block")}});
   return record(std::move(properties));
 }
 

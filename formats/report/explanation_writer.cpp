@@ -7,6 +7,7 @@
 
 #include "core/diagnostics/printable.h"
 #include "core/explain/halos.h"
+#include "core/program/reshard_groups.h"
 #include "formats/json/ordered_json.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -203,9 +204,20 @@ std::string bytes_of(const ReshardStep& reshard) {
                            : fmt::format("{} times {} bytes", grouped(reshard.runs), grouped(reshard.bytes));
 }
 
-std::string reshard_line(const ReshardStep& reshard, const Mesh& mesh) {
+std::string reshard_line(const ReshardStep& reshard, const Mesh& mesh, const std::string& bytes) {
   return fmt::format("{} of '{}' over {}: {}, {}", to_string(reshard.collective.kind), reshard.tensor,
-                     mesh.names(reshard.collective.axes), change_of_form(reshard, mesh), bytes_of(reshard));
+                     mesh.names(reshard.collective.axes), change_of_form(reshard, mesh), bytes);
+}
+
+std::string reshard_line(const ReshardStep& reshard, const Mesh& mesh) {
+  return reshard_line(reshard, mesh, bytes_of(reshard));
+}
+
+// The first of the operations that wait for what a collective gives.
+std::string readers_text(const ReshardStep& reshard) {
+  if (reshard.readers.empty()) return "";
+  return ", for " + short_text(reshard.readers.front()) +
+         (reshard.readers.size() > 1 ? fmt::format(" and {} more", reshard.readers.size() - 1) : "");
 }
 
 Json place_json(const Location& place) {
@@ -405,14 +417,60 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
     digits = std::max(digits, std::to_string(reshard.step.index()).size());
   std::string text;
   for (const ReshardStep& reshard : reshards) {
-    std::string line = reshard_line(reshard, style.program.layout.mesh);
-    if (!reshard.readers.empty()) line += ", for " + short_text(reshard.readers.front());
-    if (reshard.readers.size() > 1) line += fmt::format(" and {} more", reshard.readers.size() - 1);
+    const std::string line = reshard_line(reshard, style.program.layout.mesh) + readers_text(reshard);
     text += wrapped(fmt::format("  {:>{}}  ", reshard.step.index(), digits), printable(line), " ",
                     style.line_width);
   }
   return text;
 }
+
+namespace {
+
+bool is_repeated(const CollectiveGroup& group) {
+  return group.members.size() > 1;
+}
+
+// A line for each group: the number of its first step, and how many it has if one of the groups has several.
+std::string groups_text(const std::vector<CollectiveGroup>& groups, const ExplanationStyle& style) {
+  const Mesh& mesh = style.program.layout.mesh;
+  const bool has_counts = std::any_of(groups.begin(), groups.end(), is_repeated);
+  const auto number = [](const CollectiveGroup& group) {
+    return std::to_string(group.members.front()->step.index());
+  };
+  size_t digits = has_counts ? std::string("step").size() : 1;
+  for (const CollectiveGroup& group : groups) digits = std::max(digits, number(group).size());
+  std::string text = has_counts ? fmt::format("  {:>{}}  count  collective\n", "step", digits) : "";
+  for (const CollectiveGroup& group : groups) {
+    const ReshardStep shown = folded(group);
+    std::string head = fmt::format("  {:>{}}  ", number(group), digits);
+    if (has_counts) head += fmt::format("{:>5}  ", group.members.size());
+    const std::string bytes =
+        is_repeated(group) ? fmt::format("{} bytes in all", grouped(group.bytes)) : bytes_of(shown);
+    text += wrapped(head, printable(reshard_line(shown, mesh, bytes) + readers_text(shown)), " ",
+                    style.line_width);
+  }
+  return text;
+}
+
+// The groups that send most, the largest first.
+std::vector<CollectiveGroup> largest_groups(size_t most, const ExplanationStyle& style) {
+  std::vector<CollectiveGroup> groups = collective_groups(style.program.reshards, style.program.layout.mesh);
+  if (groups.size() > most) groups.resize(most);
+  return groups;
+}
+
+Json group_json(const CollectiveGroup& group, const Mesh& mesh) {
+  const ReshardStep shown = folded(group);
+  Json steps = Json::array();
+  for (const ReshardStep* member : group.members) steps.push_back(member->step.index());
+  return {{"tensors", shown.tensor},
+          {"collective", to_string(shown.collective.kind)},
+          {"axes", json_of(shown.collective.axes, mesh)},
+          {"steps", std::move(steps)},
+          {"total_bytes_sent_per_device", group.bytes}};
+}
+
+}  // namespace
 
 std::string list_text(size_t most, const ExplanationStyle& style) {
   const auto& [cost, seconds, bytes, collectives, memory, flops] = style.program.figures;
@@ -424,10 +482,12 @@ std::string list_text(size_t most, const ExplanationStyle& style) {
     head += fmt::format(" (at least {})", grouped(entry.plan->bound));
   if (seconds) head += fmt::format(", predicted step time {}", seconds_text(*seconds));
   const std::string text = wrapped("", head, " ", style.width);
-  const std::vector<ReshardStep> listed = largest(style.program.reshards, most);
+  const std::vector<CollectiveGroup> listed = largest_groups(most, style);
   if (listed.empty()) return text;
-  return text + "\nthe collectives that send most, by the numbers of their steps\n" +
-         reshards_text(listed, style);
+  std::string title = "the collectives that send most, by the numbers of their steps";
+  if (std::any_of(listed.begin(), listed.end(), is_repeated))
+    title += " (of several: the first step, and the bytes of all)";
+  return text + "\n" + wrapped("", title, " ", style.width) + groups_text(listed, style);
 }
 
 Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style) {
@@ -514,6 +574,9 @@ std::string list_json(size_t most, const ExplanationStyle& style) {
   json["reshards"] = Json::array();
   for (const ReshardStep& reshard : largest(style.program.reshards, most))
     json["reshards"].push_back(reshard_json(reshard, style));
+  json["groups"] = Json::array();
+  for (const CollectiveGroup& group : largest_groups(most, style))
+    json["groups"].push_back(group_json(group, style.program.layout.mesh));
   return dump_lines(json, 2);
 }
 

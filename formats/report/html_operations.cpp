@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/cost/step_groups.h"
 #include "core/program/repeated_names.h"
 #include "formats/report/html_parts.h"
 #include "formats/report/html_sections.h"
@@ -12,48 +13,6 @@
 
 namespace mtfc {
 namespace {
-
-// Steps that differ only in the number of a repetition, in the order of the program.
-struct StepGroup {
-  StepCost sum;  // the first of them, with the counts and times of all
-  std::vector<const StepCost*> members;
-  int64_t most_alive = 0;
-};
-
-std::vector<StepGroup> step_groups(const CostReport& report) {
-  std::map<std::string, size_t> places;
-  std::vector<StepGroup> groups;
-  for (const StepCost& step : report.steps) {
-    const std::string form =
-        fmt::format("{}\n{}\n{}\n{}\n{}\n{}", unnumbered(step.name), step.kind, to_string(step.phase),
-                    report.layout.mesh.names(step.axes), step.count.flops, step.count.bytes_sent);
-    const auto [at, is_new] = places.try_emplace(form, groups.size());
-    if (is_new) groups.push_back({step, {}, 0});
-    StepGroup& group = groups[at->second];
-    if (!is_new) {
-      group.sum.time.seconds += step.time.seconds;
-      group.sum.count.flops += step.count.flops;
-      group.sum.count.bytes_sent += step.count.bytes_sent;
-      group.sum.count.runs += step.count.runs;
-    }
-    group.members.push_back(&step);
-    group.most_alive = std::max(group.most_alive, bytes_alive(report, step));
-  }
-  return groups;
-}
-
-// The groups in the order of costliest_steps().
-std::vector<StepGroup> costliest_groups(const CostReport& report) {
-  const std::vector<StepGroup> groups = step_groups(report);
-  CostReport sums;
-  sums.arithmetic = report.arithmetic;
-  sums.communication = report.communication;
-  if (report.time) sums.time.emplace();
-  for (const StepGroup& group : groups) sums.steps.push_back(group.sum);
-  std::vector<StepGroup> ordered;
-  for (const size_t index : costliest_steps(sums)) ordered.push_back(groups[index]);
-  return ordered;
-}
 
 std::string step_name(const StepGroup& group) {
   const auto time = [](const StepCost* step) { return seconds_text(step->time.seconds); };
@@ -92,50 +51,16 @@ std::string operations_markup(const std::vector<const OperationPlace*>& places) 
   return html;
 }
 
-std::string form_of(const OperationPlace& place) {
-  return place.kind + "\n" + unnumbered(place.name);
-}
-
 std::string readers_markup(const CollectiveGroup& group) {
   std::map<std::string, std::vector<const OperationPlace*>> readers;
   for (const ReshardStep* reshard : group.members)
-    for (const OperationPlace& reader : reshard->readers) readers[form_of(reader)].push_back(&reader);
+    for (const OperationPlace& reader : reshard->readers) readers[operation_form(reader)].push_back(&reader);
   std::string html;
   for (const auto& [form, places] : readers) html += (html.empty() ? "" : ", ") + operations_markup(places);
   return html;
 }
 
-// The result of an operation that moves pieces has dimensions of its own.
-std::string target_text(const ReshardStep& reshard, const Mesh& mesh) {
-  return reshard.moves.empty() ? form_text(reshard.type, reshard.to, mesh) : reshard.moves;
-}
-
-std::string collective_form(const ReshardStep& reshard, const Mesh& mesh) {
-  std::set<std::string> readers;
-  for (const OperationPlace& reader : reshard.readers) readers.insert(form_of(reader));
-  std::string form = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", unnumbered(reshard.tensor),
-                                 to_string(reshard.collective.kind), mesh.names(reshard.collective.axes),
-                                 form_text(reshard.type, reshard.from, mesh), target_text(reshard, mesh),
-                                 reshard.all_bytes(), form_of(reshard.maker));
-  for (const std::string& reader : readers) form += "\n" + reader;
-  return form;
-}
-
 }  // namespace
-
-std::vector<CollectiveGroup> collective_groups(const std::vector<ReshardStep>& reshards, const Mesh& mesh) {
-  std::map<std::string, size_t> places;
-  std::vector<CollectiveGroup> groups;
-  for (const ReshardStep& reshard : reshards) {
-    const auto [at, is_new] = places.try_emplace(collective_form(reshard, mesh), groups.size());
-    if (is_new) groups.emplace_back();
-    groups[at->second].members.push_back(&reshard);
-    groups[at->second].bytes += reshard.all_bytes();
-  }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const CollectiveGroup& a, const CollectiveGroup& b) { return a.bytes > b.bytes; });
-  return groups;
-}
 
 std::string collectives_table(const Mesh& mesh, size_t section, const std::vector<CollectiveGroup>& groups,
                               size_t top) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/cost/comparison.h"
+#include "core/program/reshard_groups.h"
 #include "formats/report/report_writer.h"
 
 namespace mtfc {
@@ -42,13 +43,6 @@ std::string memory_table(const MemoryCost& memory);
 /// The `top` largest tensors alive at the peak.
 std::string alive_table(const CostReport& report, size_t top);
 
-/// Collectives that differ only in the number of a repetition, in the order of their steps.
-struct CollectiveGroup {
-  std::vector<const ReshardStep*> members;  // elements of the list that was grouped
-  int64_t bytes = 0;                        // sent by all of them
-};
-/// The groups, those that send most first.
-std::vector<CollectiveGroup> collective_groups(const std::vector<ReshardStep>& reshards, const Mesh& mesh);
 /// The first `top` groups, with the operations that each connects. `section` is the number of the layout in the page.
 std::string collectives_table(const Mesh& mesh, size_t section, const std::vector<CollectiveGroup>& groups,
                               size_t top);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/cost/part_times.h"
+#include "core/cost/step_groups.h"
 #include "core/diagnostics/printable.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
@@ -201,10 +202,18 @@ std::string rules_text(const Layout& layout) {
   return printable(described(layout));
 }
 
-// The table's cells for a step: the phase if lines are long enough, the time if there is one.
-std::vector<std::string> step_cells(const CostReport& report, const StepCost& step, bool phase) {
-  std::vector<std::string> cells = {printable(step.name), printable(step.kind)};
-  if (phase) cells.push_back(to_string(step.phase));
+// Which cells the rows of steps have beside those that they always have.
+struct StepCells {
+  bool phase = false;
+  bool count = false;
+};
+
+// The table's cells for steps of repeated blocks, or for a single step: the time if there is one.
+std::vector<std::string> step_cells(const CostReport& report, const StepGroup& group, const StepCells& with) {
+  const StepCost& step = group.sum;
+  std::vector<std::string> cells = {printable(folded_name(group)), printable(step.kind)};
+  if (with.phase) cells.push_back(to_string(step.phase));
+  if (with.count) cells.push_back(std::to_string(group.members.size()));
   if (report.time) cells.push_back(seconds_text(step.time.seconds));
   const std::string axes = report.layout.mesh.names(step.axes);
   cells.push_back(step.count.flops > 0 ? count_text(step.count.flops, "") : "");
@@ -214,18 +223,24 @@ std::vector<std::string> step_cells(const CostReport& report, const StepCost& st
 }
 
 constexpr size_t kWideEnough = 76;  // for the phase of a step
+constexpr size_t kWideEnoughForAll =
+    90;  // for its phase and a count, beside the longer names of repeated blocks
 constexpr size_t kLeastName = 12;
 
 std::string steps_text(const CostReport& report, const TableOptions& options) {
-  const std::vector<size_t> order = costliest_steps(report);
-  const size_t count = std::min(options.top, order.size());
-  if (count == 0) return "";
-  const bool phase = options.width >= kWideEnough;
+  const std::vector<StepGroup> groups = costliest_groups(report);
+  const size_t shown = std::min(options.top, groups.size());
+  if (shown == 0) return "";
+  const auto end = groups.begin() + static_cast<ptrdiff_t>(shown);
+  StepCells with;
+  with.count = std::any_of(groups.begin(), end, [](const auto& group) { return group.members.size() > 1; });
+  with.phase = options.width >= (with.count ? kWideEnoughForAll : kWideEnough);
   std::vector<std::vector<std::string>> rows = {{"step", "kind"}};
-  if (phase) rows[0].push_back("phase");
+  if (with.phase) rows[0].push_back("phase");
+  if (with.count) rows[0].push_back("count");
   if (report.time) rows[0].push_back("time");
   for (const char* head : {"FLOP", "sent", "over"}) rows[0].push_back(head);
-  for (size_t i = 0; i < count; ++i) rows.push_back(step_cells(report, report.steps[order[i]], phase));
+  for (auto group = groups.begin(); group != end; ++group) rows.push_back(step_cells(report, *group, with));
   size_t fixed = 2;
   for (size_t c = 1; c < rows[0].size(); ++c) {
     size_t most = 0;
@@ -234,8 +249,10 @@ std::string steps_text(const CostReport& report, const TableOptions& options) {
   }
   const size_t room = options.width > fixed + kLeastName ? options.width - fixed : kLeastName;
   for (auto& row : rows) row[0] = shortened(row[0], room);
-  return fmt::format("\ncostliest steps, {} of {}\n", count, report.steps.size()) +
-         columns(rows, phase ? 3 : 2);
+  const std::string head =
+      fmt::format("costliest steps, {} of {}{}", shown, groups.size(),
+                  with.count ? "; figures are sums over all steps that a row counts" : "");
+  return "\n" + wrapped("", head, " ", options.width) + columns(rows, with.phase ? 3 : 2);
 }
 
 // The time of each part of the model beside the least that the hardware's peak rates would permit.

@@ -75,6 +75,21 @@ TEST_CASE("one layout: totals, costliest steps, tensors alive at the peak") {
     CHECK(widest(report_table({example(2, 8000)}, {width, 10})) <= width);
 }
 
+TEST_CASE("the steps of repeated blocks are one row with a count and the sums of their figures") {
+  ComparedLayout layout = example(2, 8000);
+  StepCost scores = layout.report->steps.front();
+  scores.name = "block_1/attention/scores";
+  layout.report->steps.push_back(scores);
+  const std::string text = report_table({layout}, {});
+  CHECK(has(text,
+            "\ncostliest steps, 3 of 3; figures are sums over all steps that a row counts\n"
+            "  step                              kind        count  FLOP      sent       over\n"
+            "  block_0/a_name..ong_for_a_line/h  all_reduce      1        7.81 KiB  rows+cols\n"
+            "  block_{0,1}/attention/scores      einsum          2   600\n"
+            "  x                                 add             1    10\n"));
+  for (const size_t width : {60, 80, 120}) CHECK(widest(report_table({layout}, {width, 10})) <= width);
+}
+
 TEST_CASE("several layouts: the best first, what is not possible last and why") {
   const std::string text = report_table({example(4, 8000), impossible(), example(2, 100)}, {});
   CHECK(text.starts_with("two_layer, train: 3 layouts, ordered by bytes sent\n"));
