@@ -14,6 +14,7 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/options/reshard_limit.h"
 #include "formats/program/program_writer.h"
+#include "cmd/options/text_output.h"
 
 namespace mtfc {
 namespace {
@@ -87,7 +88,7 @@ std::function<int()> setup(CommandLine& line) {
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
   line.set_group(OptionGroup::kOutput);
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_file(line, options->file);
   line.add_option("--emit", options->emit,
                   "text (one step per line; default on standard output and for FILE.txt), json (default for "
                   "any other file) or dot (a graph for Graphviz; default for FILE.dot)")

@@ -6,6 +6,7 @@
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/text_output.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -24,8 +25,7 @@ std::string script(const std::string& shell, const CommandTable& table) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   line.add_option("SHELL", options->shell, "the shell").check(one_of({"bash", "zsh", "fish"})).required();
-  line.set_group(OptionGroup::kOutput);
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_file(line, options->file);
   return [options, line] {
     write_text(options->file, script(options->shell, line.table()));
     return static_cast<int>(kExitSuccess);

@@ -17,6 +17,7 @@
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/reshard_limit.h"
+#include "cmd/options/text_output.h"
 #include "cmd/options/version.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
@@ -263,8 +264,7 @@ int run(const Options& options) {
   TableOptions table;
   if (options.top) table.top = static_cast<size_t>(*options.top);
   if (options.parts) table.parts = static_cast<size_t>(*options.parts);
-  if (options.file == "-" && is_terminal(1))
-    table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+  table.width = text_width(options.file, table.width);
   const std::optional<size_t> top = options.top ? std::optional(table.top) : std::nullopt;
   write_text(options.file, format == "table"  ? report_table(layouts, table)
                            : format == "csv"  ? report_csv(layouts, top)
@@ -341,7 +341,7 @@ std::function<int()> setup(CommandLine& line) {
           "(default for FILE.csv; one line per layout) or html (default for FILE.html; a page with "
           "pictures)")
       .check(one_of({"table", "json", "csv", "html"}));
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_file(line, options->file);
   return [options, line] {
     options->plans_for_hardware = line.option("--hardware").is_given();
     options->command = command_of(line);

@@ -8,10 +8,10 @@
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
-#include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/text_output.h"
 #include "core/model/entry_points.h"
 #include "formats/program/program_reader.h"
 #include "formats/report/difference_writer.h"
@@ -25,8 +25,7 @@ struct Options {
   std::optional<std::string> b;  // a layout
   std::vector<std::string> meshes;
   std::string entry;
-  std::string format;
-  std::string file = "-";
+  OutputFlags output;
   std::string hardware = "local";
   bool plans_for_hardware = false;  // it is given, so plans are chosen for it
   int64_t top = 20;
@@ -76,8 +75,7 @@ const EntryPoint& entry_of(const Options& options, const Program& program) {
 }
 
 int run(const Options& options) {
-  const FileKinds kinds{"-o", "a comparison", {{"json", "json"}, {"txt", "text"}}};
-  const std::string format = output_format(kinds, options.file, options.format, "text");
+  const bool as_json = is_json(options.output, "a comparison");
   if (options.meshes.size() > 2)
     throw UserError(fmt::format("{} --mesh for two layouts", options.meshes.size()),
                     "give one --mesh for both, or one for each");
@@ -100,11 +98,10 @@ int run(const Options& options) {
   const ProgramDifference difference{std::move(reports[0]), std::move(reports[1]),
                                      sharding_differences(entries[0], entries[1]),
                                      collective_differences(entries[0], entries[1])};
-  const size_t width =
-      options.file == "-" && is_terminal(1) ? static_cast<size_t>(std::max(terminal_width(), 40)) : 80;
-  write_text(options.file, format == "json"
-                               ? difference_json(difference)
-                               : difference_text(difference, width, static_cast<size_t>(options.top)));
+  const size_t width = text_width(options.output.file, 80);
+  write_text(options.output.file, as_json
+                                      ? difference_json(difference)
+                                      : difference_text(difference, width, static_cast<size_t>(options.top)));
   return kExitSuccess;
 }
 
@@ -129,11 +126,7 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(0))
       .type_name("N")
       .show_default();
-  line.set_group(OptionGroup::kOutput);
-  line.add_option("--format", options->format,
-                  "text (default on standard output and for FILE.txt) or json (default for any other file)")
-      .check(one_of({"text", "json"}));
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_options(line, options->output);
   return [options, line] {
     options->plans_for_hardware = line.option("--hardware").is_given();
     return run(*options);

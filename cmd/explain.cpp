@@ -10,11 +10,11 @@
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
-#include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/status_line.h"
+#include "cmd/options/text_output.h"
 #include "core/model/entry_points.h"
 #include "formats/report/explanation_writer.h"
 
@@ -28,8 +28,7 @@ struct Options {
   LayoutFlags layout;
   std::optional<std::string> what;  // a tensor or the number of a step; nothing for the list
   std::string entry;
-  std::string format;
-  std::string file = "-";
+  OutputFlags output;
   std::optional<std::string> hardware;  // for the choice of a plan
 };
 
@@ -48,8 +47,7 @@ std::string explained(const std::string& what, const ExplanationStyle& style, bo
 }
 
 int run(const Options& options) {
-  const FileKinds kinds{"-o", "an explanation", {{"json", "json"}, {"txt", "text"}}};
-  const std::string format = output_format(kinds, options.file, options.format, "text");
+  const bool as_json = is_json(options.output, "an explanation");
   if (options.what && options.what->empty())
     throw UserError("the name of the tensor is empty",
                     "without a name, the costliest collectives are listed");
@@ -73,11 +71,11 @@ int run(const Options& options) {
     const ExplainedProgram explains(model, layout, compile_options, program, entry,
                                     [&](int made) { status.show(fmt::format("{} layouts compiled", made)); });
     ExplanationStyle style{explains};
-    if (options.file == "-" && is_terminal(1))
-      style.width = style.line_width = static_cast<size_t>(std::max(terminal_width(), 40));
-    text = explained(options.what.value_or(""), style, format == "json");
+    style.width = text_width(options.output.file, style.width);
+    style.line_width = text_width(options.output.file, style.line_width);
+    text = explained(options.what.value_or(""), style, as_json);
   }
-  write_text(options.file, text);
+  write_text(options.output.file, text);
   return kExitSuccess;
 }
 
@@ -94,11 +92,7 @@ std::function<int()> setup(CommandLine& line) {
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   add_entry_option(line, options->entry, "explain");
-  line.set_group(OptionGroup::kOutput);
-  line.add_option("--format", options->format,
-                  "text (default on standard output and for FILE.txt) or json (default for any other file)")
-      .check(one_of({"text", "json"}));
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_options(line, options->output);
   return [options] { return run(*options); };
 }
 

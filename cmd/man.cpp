@@ -10,6 +10,7 @@
 #include "cmd/manual/man_page.h"
 #include "cmd/manual/topics.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/text_output.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 
@@ -71,7 +72,7 @@ std::function<int()> setup(CommandLine& line) {
   line.set_group(OptionGroup::kOutput);
   line.add_option("--all", options->folder, "write all pages, in the folders man1 and man7 of DIR")
       .type_name("DIR");
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_file(line, options->file);
   return [options, line] { return run(*options, line); };
 }
 

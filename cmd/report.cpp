@@ -9,6 +9,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/text_output.h"
 #include "core/diagnostics/error.h"
 #include "formats/report/runs_writer.h"
 
@@ -75,7 +76,7 @@ std::function<int()> setup(CommandLine& line) {
           "text (default on standard output and for FILE.txt), html (default for FILE.html; a page with "
           "curves) or json (default for any other file)")
       .check(one_of({"text", "html", "json"}));
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_file(line, options->file);
   line.set_group(OptionGroup::kGeneral);
   line.add_flag("--quiet,-q", options->quiet, "print no warnings");
   return [options] { return run(*options); };

@@ -8,6 +8,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/text_output.h"
 #include "core/diagnostics/error.h"
 #include "formats/reference/output_schemas.h"
 #include "formats/reference/schema_writer.h"
@@ -59,8 +60,7 @@ std::function<int()> setup(CommandLine& line) {
     names.emplace_back(schema.name);
   }
   line.add_option("WHAT", options->what, help).check(one_of(names)).show_default();
-  line.set_group(OptionGroup::kOutput);
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_file(line, options->file);
   return [options] { return run(*options); };
 }
 

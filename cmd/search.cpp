@@ -215,7 +215,7 @@ void write(const Options& options, const SearchReport& report) {
   if (options.file != "-") {
     TableOptions table;
     table.top = 0;
-    if (is_terminal(1)) table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+    table.width = text_width("-", table.width);
     write_text("-", options.format == "json"  ? search_json(report)
                     : options.format == "csv" ? report_csv(report.layouts, std::nullopt)
                                               : search_table(report, table));
@@ -307,7 +307,7 @@ int run_over_annotations(const Options& options, const Model& model, const std::
   if (options.file != "-") {
     TableOptions table;
     table.top = 0;
-    if (is_terminal(1)) table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+    table.width = text_width("-", table.width);
     write_text("-", options.format == "json" ? search_json(report) : search_table(report, table));
   }
   if (!options.file.empty())

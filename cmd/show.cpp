@@ -8,10 +8,10 @@
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
-#include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/text_output.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
 #include "formats/report/placement_writer.h"
@@ -24,8 +24,7 @@ struct Options {
   LayoutFlags layout;
   std::optional<std::string> tensor;
   std::string entry;
-  std::string format;
-  std::string file = "-";
+  OutputFlags output;
   std::optional<int64_t> rank;
   bool all = false;
   std::optional<std::string> hardware;  // for the choice of a plan
@@ -48,8 +47,7 @@ std::string shown(const Options& options, const Program& program, const EntryPoi
   PlacementStyle style;
   style.all = options.all;
   style.rank = options.rank;
-  if (options.file == "-" && is_terminal(1))
-    style.width = static_cast<size_t>(std::max(terminal_width(), 40));
+  style.width = text_width(options.output.file, style.width);
   if (!options.tensor)
     return as_json ? placements_json(program, entry, style) : placements_text(program, entry, style);
   const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
@@ -69,8 +67,7 @@ void check(const Options& options) {
 
 int run(const Options& options) {
   check(options);
-  const FileKinds kinds{"-o", "a list of tensors", {{"json", "json"}, {"txt", "text"}}};
-  const std::string format = output_format(kinds, options.file, options.format, "text");
+  const bool as_json = is_json(options.output, "a list of tensors");
   require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
@@ -87,7 +84,7 @@ int run(const Options& options) {
                     fmt::format("give a rank from 0 to {}", devices - 1));
   const std::string name =
       chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
-  write_text(options.file, shown(options, program, *program.find(name), format == "json"));
+  write_text(options.output.file, shown(options, program, *program.find(name), as_json));
   return kExitSuccess;
 }
 
@@ -107,11 +104,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_flag("--all", options->all,
                 "list also what operations compute (default: inputs, variables and outputs)");
   add_entry_option(line, options->entry, "show");
-  line.set_group(OptionGroup::kOutput);
-  line.add_option("--format", options->format,
-                  "text (default on standard output and for FILE.txt) or json (default for any other file)")
-      .check(one_of({"text", "json"}));
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  add_output_options(line, options->output);
   return [options] { return run(*options); };
 }
 

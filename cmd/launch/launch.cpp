@@ -458,12 +458,29 @@ StatusLine::Place status_place(bool quiet) {
   return is_terminal(STDERR_FILENO) ? StatusLine::Place::kTerminal : StatusLine::Place::kFile;
 }
 
+namespace {
+
+// What COLUMNS says, or 0.
+int stated_width() {
+  const int64_t columns = number(environment("COLUMNS"));
+  return columns > 0 ? static_cast<int>(columns) : 0;
+}
+
+}  // namespace
+
 int terminal_width() {
   winsize size{};
   for (const int stream : {STDERR_FILENO, STDOUT_FILENO})
     if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const int64_t columns = number(environment("COLUMNS"));
-  return columns > 0 ? static_cast<int>(columns) : 80;
+  const int stated = stated_width();
+  return stated > 0 ? stated : 80;
+}
+
+size_t text_width(const std::string& file, size_t usual) {
+  constexpr int kLeast = 40;
+  if (file != "-") return usual;
+  const int width = is_terminal(STDOUT_FILENO) ? terminal_width() : stated_width();
+  return width > 0 ? static_cast<size_t>(std::max(width, kLeast)) : usual;
 }
 
 }  // namespace mtfc

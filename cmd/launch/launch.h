@@ -56,5 +56,8 @@ bool is_terminal(int stream);
 int terminal_width();
 /// Where a command says on standard error how far it is.
 StatusLine::Place status_place(bool quiet);
+/// The longest line of a text that goes to `file`: on standard output (`-`) as long as its terminal is wide, or else as the
+/// variable COLUMNS says; otherwise `usual`.
+size_t text_width(const std::string& file, size_t usual);
 
 }  // namespace mtfc

@@ -180,7 +180,7 @@ void write(const FitArguments& arguments, const FitReport& report) {
   // If the layout goes to standard output, nothing else may.
   if (arguments.file != "-") {
     TableOptions table;
-    if (is_terminal(1)) table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+    table.width = text_width("-", table.width);
     write_text("-", arguments.format == "json"  ? fit_json(report)
                     : arguments.format == "csv" ? fit_csv(report)
                                                 : fit_table(report, table));

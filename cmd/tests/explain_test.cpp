@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -331,6 +333,26 @@ TEST_CASE("without an argument, the costliest collectives are listed, a line eac
   for (size_t i = 1; i < json["reshards"].size(); ++i)
     CHECK(json["reshards"][i]["bytes_sent_per_device"] <= json["reshards"][i - 1]["bytes_sent_per_device"]);
   CHECK(has(outcome_in_models("$MTFC explain mnist.json"), "train of mnist: 0 collectives, 0 bytes"));
+}
+
+TEST_CASE("lines for a pipe are as long as COLUMNS says, and otherwise stay whole") {
+  const std::string command = "$MTFC explain mnist.json --mesh all:4 --layout batch:all ";
+  const auto longest = [](const std::string& text) {
+    std::istringstream lines(text);
+    size_t most = 0;
+    for (std::string line; std::getline(lines, line);) most = std::max(most, line.size());
+    return most;
+  };
+  const std::string list = outcome_in_models("unset COLUMNS; " + command);
+  CHECK(longest(list) > 100);
+  CHECK(longest(outcome_in_models("COLUMNS=60 " + command)) <= 60);
+  CHECK(longest(outcome_in_models("COLUMNS=60 " + command + " 17")) <= 60);
+  for (const char* other : {"show", "cost-report", "search"}) {
+    CAPTURE(other);
+    const std::string text = fmt::format("$MTFC {} mnist.json -q --mesh rows:2,cols:2 ", other);
+    CHECK(longest(outcome_in_models("COLUMNS=50 " + text)) <
+          longest(outcome_in_models("COLUMNS=200 " + text)));
+  }
 }
 
 TEST_CASE("collectives of repeated blocks are one line with a count, and each of their steps is explained") {
