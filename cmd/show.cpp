@@ -14,6 +14,7 @@
 #include "cmd/options/text_output.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
+#include "core/tensors/name_pattern.h"
 #include "formats/report/placement_writer.h"
 
 namespace mtfc {
@@ -43,12 +44,56 @@ const PlacedTensor& find_tensor(const std::vector<PlacedTensor>& tensors, const 
       near.empty() ? "mtfc show --all lists the tensors; --entry names another entry point" : near);
 }
 
+// The pattern with `**`, which stands for '/' too, in place of every `*`.
+std::string widened(const std::string& pattern) {
+  std::string wide;
+  for (const char letter : pattern)
+    if (letter != '*')
+      wide += letter;
+    else if (!wide.ends_with("**"))
+      wide += "**";
+  return wide;
+}
+
+// The patterns that have the blocks of a tensor in place of those that `pattern` names before its first `*`.
+std::vector<std::string> possible_patterns(const std::string& pattern,
+                                           const std::vector<PlacedTensor>& tensors) {
+  const size_t slash = pattern.rfind('/', pattern.find('*'));
+  if (slash == std::string::npos) return {};
+  const auto depth = std::count(pattern.begin(), pattern.begin() + static_cast<ptrdiff_t>(slash), '/');
+  std::vector<std::string> patterns;
+  for (const PlacedTensor& tensor : tensors) {
+    size_t end = tensor.name.find('/');
+    for (ptrdiff_t i = 0; i < depth && end != std::string::npos; ++i) end = tensor.name.find('/', end + 1);
+    if (end != std::string::npos) patterns.push_back(tensor.name.substr(0, end) + pattern.substr(slash));
+  }
+  return patterns;
+}
+
+void require_match(const std::string& pattern, const Program& program, const EntryPoint& entry) {
+  const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
+  const auto is_matched = [&](const std::string& by) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const PlacedTensor& tensor) { return matches_name(by, tensor.name); });
+  };
+  if (is_matched(pattern)) return;
+  const std::string problem = fmt::format("{} has no tensor whose name matches '{}'", entry.name, pattern);
+  if (const std::string wide = widened(pattern); is_matched(wide))
+    throw UserError(problem, fmt::format("* does not stand for '/', but ** does: did you mean '{}'?", wide));
+  const std::string near = did_you_mean(pattern, possible_patterns(pattern, tensors));
+  throw UserError(problem, near.empty() ? "mtfc show --all lists the tensors" : near);
+}
+
 std::string shown(const Options& options, const Program& program, const EntryPoint& entry, bool as_json) {
   PlacementStyle style;
   style.all = options.all;
   style.rank = options.rank;
   style.width = text_width(options.output.file, style.width);
-  if (!options.tensor)
+  if (options.tensor && is_name_pattern(*options.tensor)) {
+    require_match(*options.tensor, program, entry);
+    style.pattern = *options.tensor;
+  }
+  if (!options.tensor || !style.pattern.empty())
     return as_json ? placements_json(program, entry, style) : placements_text(program, entry, style);
   const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
   const PlacedTensor& tensor = find_tensor(tensors, *options.tensor, entry);
@@ -58,10 +103,11 @@ std::string shown(const Options& options, const Program& program, const EntryPoi
 void check(const Options& options) {
   if (options.tensor && options.tensor->empty())
     throw UserError("the name of the tensor is empty", "without a name, all tensors are listed");
-  if (options.tensor && options.rank)
+  if (!options.tensor || is_name_pattern(*options.tensor)) return;
+  if (options.rank)
     throw UserError("--rank is for the list of tensors; the drawing of one tensor has every rank",
                     "leave out --rank, or the name of the tensor");
-  if (options.tensor && options.all)
+  if (options.all)
     throw UserError("--all is for the list of tensors", "leave out --all, or the name of the tensor");
 }
 
@@ -91,9 +137,12 @@ int run(const Options& options) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model, true);
-  line.add_option("TENSOR", options->tensor,
-                  "draw this tensor cut into its shards; without it, all tensors are listed")
-      .type_name("TENSOR");
+  line.add_option(
+          "TENSOR", options->tensor,
+          "draw this tensor cut into its shards; with a pattern such as 'layer_0/**', list the tensors "
+          "that match it (* stands for any characters but '/', ** for any at all); without it, list all "
+          "tensors")
+      .type_name("TENSOR|PATTERN");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
@@ -121,6 +170,7 @@ const Command kShowCommand = {
     .examples =
         "  mtfc show model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc show model.json w1 --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc show model.json 'layer_0/**' --layout layout.json\n"
         "  mtfc show model.json --layout layout.json --rank 3\n"
         "  mtfc show program.json --all --format json",
     .setup = setup,

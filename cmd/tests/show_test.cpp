@@ -35,7 +35,33 @@ size_t longest_line(const std::string& text) {
   return longest;
 }
 
+const std::string kLayers = "transformer_lm.json -q --mesh rows:2,cols:2 --layout batch:rows,heads:cols ";
+
 }  // namespace
+
+TEST_CASE("a pattern lists the tensors that it matches, those that operations compute among them") {
+  const std::string list = shown(kLayers + "'layer_*/**/wq'");
+  CHECK(has(list,
+            "\nvariables: 768 KiB per device\n  layer_{0..5}/self/attention/wq  f32 [d_model 256, heads "));
+  CHECK(!has(list, "inputs"));
+  CHECK(!has(list, "/wk "));
+  CHECK(has(shown(kLayers + "layer_0/self/*"), "\ncomputed: "));
+  const Json json = json_of(kLayers + "'layer_*/**/wq'");
+  CHECK(json["tensors"].size() == 6);
+  for (const Json& tensor : json["tensors"])
+    CHECK(tensor["name"].get<std::string>().ends_with("attention/wq"));
+  CHECK(json_of(kLayers + "'layer_*/**/wq' --rank 1")["tensors"][0].contains("region"));
+}
+
+TEST_CASE("a pattern that matches no tensor is an error with the nearest one that does") {
+  const std::string problem = "exit 2: mtfc: error: train has no tensor whose name matches ";
+  CHECK(shown(kLayers + "'layer_0/*'") ==
+        problem + "'layer_0/*' (* does not stand for '/', but ** does: did you mean 'layer_0/**'?)\n");
+  CHECK(shown(kLayers + "'layr_0/**'") == problem + "'layr_0/**' (did you mean 'layer_0/**'?)\n");
+  CHECK(shown(kLayers + "'layer_0/slef/*/wq'") ==
+        problem + "'layer_0/slef/*/wq' (did you mean 'layer_0/self/*/wq'?)\n");
+  CHECK(shown(kLayers + "'nothing*'") == problem + "'nothing*' (mtfc show --all lists the tensors)\n");
+}
 
 // The mesh and the layout of the two-layer model are those of section 4 and of appendix A of the Mesh-TensorFlow paper.
 TEST_CASE("a tensor is drawn with the ranks that hold its shards") {

@@ -9,6 +9,7 @@
 #include "core/diagnostics/printable.h"
 #include "core/program/repeated_names.h"
 #include "core/program/reshard_list.h"
+#include "core/tensors/name_pattern.h"
 #include "core/tensors/shard_grid.h"
 #include "formats/json/ordered_json.h"
 #include "formats/text/quantity.h"
@@ -216,8 +217,10 @@ std::string role_text(const std::vector<AlikeTensors>& groups, const Mesh& mesh,
 std::vector<PlacedTensor> listed(const Program& program, const EntryPoint& entry,
                                  const PlacementStyle& style) {
   std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
-  if (!style.all)
-    std::erase_if(tensors, [](const PlacedTensor& tensor) { return tensor.role == TensorRole::kComputed; });
+  std::erase_if(tensors, [&](const PlacedTensor& tensor) {
+    return style.pattern.empty() ? !style.all && tensor.role == TensorRole::kComputed
+                                 : !matches_name(style.pattern, tensor.name);
+  });
   return tensors;
 }
 
@@ -404,7 +407,8 @@ std::string placements_text(const Program& program, const EntryPoint& entry, con
   const Mesh& mesh = program.mesh();
   std::string text = head_text(program, entry, style);
   std::vector<PlacedTensor> tensors = listed(program, entry, style);
-  const int64_t alike_state = style.all ? 0 : take_alike_state(tensors, mesh, style);
+  const bool is_detailed = style.all || !style.pattern.empty();
+  const int64_t alike_state = is_detailed ? 0 : take_alike_state(tensors, mesh, style);
   const std::vector<AlikeTensors> groups = alike_tensors(tensors, mesh, style);
   for (auto begin = groups.begin(); begin != groups.end();) {
     const auto end = std::find_if(begin, groups.end(), [&](const AlikeTensors& group) {

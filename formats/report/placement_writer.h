@@ -12,6 +12,8 @@ namespace mtfc {
 struct PlacementStyle {
   size_t width = 80;  // of the longest line
   bool all = false;   // list what operations compute as well
+  std::string
+      pattern{};  // list only tensors whose names match it, and computed ones too (core/tensors/name_pattern.h); "": all
   std::optional<int64_t>
       rank{};  // list the shards of this device; otherwise those of the device that holds most
 };
