@@ -18,7 +18,7 @@ namespace {
 
 struct RunReportOptions {
   std::vector<std::string> metrics;
-  std::string report;
+  std::vector<std::string> reports;
   std::string format;
   std::string file = "-";
   bool quiet = false;
@@ -35,10 +35,28 @@ void check_names(const RunReportOptions& options) {
       throw UserError(
           fmt::format("{} is given more than once", path == "-" ? "standard input" : "'" + path + "'"),
           "each file is one run");
-  if (options.report == "-" && seen.contains("-"))
-    throw UserError("metrics and --report can't both be read from standard input");
-  if (options.file != "-" && (seen.contains(options.file) || options.report == options.file))
+  const size_t metrics = options.metrics.size(), reports = options.reports.size();
+  if (reports > 1 && reports != metrics)
+    throw UserError(fmt::format("{} --report are given for {} file{} of metrics", reports, metrics,
+                                metrics == 1 ? "" : "s"),
+                    "give one for each file of metrics, in the same order, or a single one");
+  for (const std::string& path : options.reports) {
+    if (path == "-" && seen.contains("-"))
+      throw UserError("metrics and --report, or two --report, can't both be read from standard input",
+                      "name a file for one of them");
+    seen.insert(path);
+  }
+  if (options.file != "-" && seen.contains(options.file))
     throw UserError(fmt::format("-o would replace '{}', which is read", options.file), "name another file");
+}
+
+MetricsLog metrics_of(const std::string& path, std::vector<Diagnostic>& warnings) {
+  const std::string text = read_text(path, "metrics");
+  if (is_run_report(text))
+    throw UserError(
+        fmt::format("{} is a report of `mtfc run --report`, not a file of metrics", shown_name(path)),
+        fmt::format("give it with --report, as in mtfc report METRICS.jsonl --report {}", path));
+  return read_metrics(text, shown_name(path), warnings);
 }
 
 int run(const RunReportOptions& options) {
@@ -47,10 +65,9 @@ int run(const RunReportOptions& options) {
   const std::string format = output_format(kinds, options.file, options.format, "text");
   RunsReport report;
   std::vector<Diagnostic> warnings;
-  for (const std::string& path : options.metrics)
-    report.logs.push_back(read_metrics(read_text(path, "metrics"), shown_name(path), warnings));
-  if (!options.report.empty())
-    report.measured = read_run_report(read_text(options.report, "report"), shown_name(options.report));
+  for (const std::string& path : options.metrics) report.logs.push_back(metrics_of(path, warnings));
+  for (const std::string& path : options.reports)
+    report.measured.push_back(read_run_report(read_text(path, "report"), shown_name(path)));
   if (!options.quiet)
     for (const Diagnostic& warning : warnings) std::cerr << to_string(warning) + "\n";
   write_text(options.file, format == "html"   ? runs_html(report)
@@ -66,9 +83,9 @@ std::function<int()> setup(CommandLine& line) {
       .required();
   line.set_group(OptionGroup::kReport);
   line.add_option(
-          "--report", options->report,
+          "--report", options->reports,
           "the file of `mtfc run --report`: also show the times by kind of step, beside the predicted ones "
-          "if that run had --hardware")
+          "if that run had --hardware (repeatable: one for each file of metrics, in the same order)")
       .type_name("FILE.json");
   line.set_group(OptionGroup::kOutput);
   line.add_option(
@@ -96,6 +113,7 @@ const Command kReportCommand = {
         "  mtfc report log.jsonl\n"
         "  mtfc report log.jsonl --report report.json -o run.html\n"
         "  mtfc report sgd.jsonl adam.jsonl -o runs.html\n"
+        "  mtfc report a.jsonl b.jsonl --report a.json --report b.json\n"
         "  mtfc report log.jsonl --format json",
     .setup = setup,
     .runs_nothing = true,

@@ -52,6 +52,34 @@ TEST_CASE("a report has the figures of the metrics and of the report of the run"
   }
 }
 
+TEST_CASE("each of several runs has the times of its own report") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 4 --report s.json") == "exit 0: ");
+  const std::string both = "$MTFC report a.jsonl b.jsonl --report r.json --report s.json ";
+  CHECK(folder.said(both + "--format json >out") == "exit 0: ");
+  const Json report = Json::parse(folder.read("out"));
+  CHECK(!report.contains("time"));
+  for (const auto& [run, file] : {std::pair(0, "r.json"), std::pair(1, "s.json")})
+    CHECK(report["runs"][run]["time"]["seconds_per_step"] ==
+          Json::parse(folder.read(file))["run"]["time"]["seconds_per_step"]);
+  CHECK(folder.said(both + ">out") == "exit 0: ");
+  CHECK(has(folder.read("out"), "\na.jsonl: tiny, train on a:2: 2 ranks, "));
+  CHECK(has(folder.read("out"), "\nb.jsonl: tiny, train on one device: 1 rank, "));
+  CHECK(folder.said(both + "-o r.html") == "exit 0: ");
+  CHECK(has(folder.read("r.html"), "<h2>Predicted and measured</h2><p class=dim>a.jsonl: tiny, "));
+  CHECK(has(folder.read("r.html"), "<h2>Time by kind of step</h2><p class=dim>b.jsonl: tiny, "));
+  CHECK(folder.said("$MTFC report a.jsonl --report r.json --report s.json") ==
+        "exit 2: mtfc: error: 2 --report are given for 1 file of metrics (give one for each file of metrics, "
+        "in "
+        "the same order, or a single one)\n");
+  CHECK(folder.said("$MTFC report a.jsonl b.jsonl --report - --report - <r.json") ==
+        "exit 2: mtfc: error: metrics and --report, or two --report, can't both be read from standard input "
+        "(name a file for one of them)\n");
+  CHECK(folder.said("$MTFC report r.json") ==
+        "exit 2: mtfc: error: r.json is a report of `mtfc run --report`, not a file of metrics (give it with "
+        "--report, as in mtfc report METRICS.jsonl --report r.json)\n");
+}
+
 TEST_CASE("text is for the terminal, and the name of the file says what it is to be") {
   const Folder folder;
   CHECK(folder.said("$MTFC report a.jsonl --report r.json >out") == "exit 0: ");

@@ -87,6 +87,16 @@ std::vector<TimedKind> timed_kinds(const ReportValue& by_kind) {
 
 }  // namespace
 
+bool is_run_report(std::string_view text) {
+  const auto skip = [&](std::string_view word) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with(word)) return false;
+    text.remove_prefix(word.size());
+    return true;
+  };
+  return skip("{") && skip("\"mtfc_run_report\"") && skip(":");
+}
+
 ReportedRun read_run_report(std::string_view text, const std::string& file) {
   const JsonValue json = parse_json(text, file);
   const ReportValue root(json, file);

@@ -31,6 +31,9 @@ struct ReportedRun {
   std::vector<TimedKind> kinds;  // that takes longest comes first
 };
 
+/// Returns whether the text begins like one that `mtfc run --report` writes.
+bool is_run_report(std::string_view text);
+
 /// Throws UserError for text that `mtfc run --report` does not write.
 ReportedRun read_run_report(std::string_view text, const std::string& file);
 

@@ -120,11 +120,12 @@ std::string run_tiles(const RunsReport& report) {
       add_run_tile(html, metric.name + (is_rate ? ", median" : ", at last"), metric_text(metric.name, shown));
     }
   }
-  if (const auto& run = report.measured) {
-    add_run_tile(html, "ranks", grouped(run->ranks));
-    add_run_tile(html, "threads per rank", grouped(run->threads));
-    add_run_tile(html, "memory planned per device", bytes_text(run->arena_bytes));
-    add_run_tile(html, "memory of the largest process", bytes_text(run->resident_bytes));
+  if (report.measured.size() == 1) {
+    const ReportedRun& run = report.measured.front();
+    add_run_tile(html, "ranks", grouped(run.ranks));
+    add_run_tile(html, "threads per rank", grouped(run.threads));
+    add_run_tile(html, "memory planned per device", bytes_text(run.arena_bytes));
+    add_run_tile(html, "memory of the largest process", bytes_text(run.resident_bytes));
   }
   return html.empty() ? "" : "<dl class=tiles>" + html + "</dl>";
 }
@@ -161,7 +162,8 @@ std::string time_row(const ReportedRun& run, const TimedKind& kind, double most)
   return html + fmt::format("<td data-v=\"{}\">{:.1f} %</td></tr>\n", share, share);
 }
 
-std::string times_of(const ReportedRun& run) {
+// `file` names the log of the run, if there are several.
+std::string times_of(const ReportedRun& run, const std::string& file) {
   const bool has_predicted = run.predicted_seconds_per_step.has_value();
   std::vector<TimedKind> rows = run.kinds;
   rows.push_back({"inputs", 0, run.input_seconds, std::nullopt, std::nullopt});
@@ -169,11 +171,12 @@ std::string times_of(const ReportedRun& run) {
   double most = 0;
   for (const TimedKind& row : rows) most = std::max({most, row.seconds, row.predicted.value_or(0)});
   std::string html = fmt::format(
-      "<h2>{}</h2><p class=dim>{}, {} on {}. Mean over {} {} and over all devices; for a collective, the "
+      "<h2>{}</h2><p class=dim>{}{}, {} on {}. Mean over {} {} and over all devices; for a collective, the "
       "time that "
       "kernels do not hide.{}</p>",
-      has_predicted ? "Predicted and measured" : "Time by kind of step", html_escaped(run.model),
-      html_escaped(run.entry), html_escaped(run.mesh), grouped(run.runs), run.runs == 1 ? "step" : "steps",
+      has_predicted ? "Predicted and measured" : "Time by kind of step",
+      file.empty() ? "" : html_escaped(file) + ": ", html_escaped(run.model), html_escaped(run.entry),
+      html_escaped(run.mesh), grouped(run.runs), run.runs == 1 ? "step" : "steps",
       has_predicted ? fmt::format(" Predicted for the hardware profile {}.", html_escaped(run.hardware))
                     : " A run with --report and --hardware has predicted times, too.");
   html += "<p class=keys>";
@@ -225,9 +228,9 @@ std::string all_figures(const RunsReport& report) {
 
 std::string runs_html(const RunsReport& report) {
   const size_t runs = report.logs.size();
-  const std::string title = html_escaped(report.measured ? report.measured->model
-                                         : runs == 1     ? report.logs.front().file
-                                                         : fmt::format("{} runs", runs));
+  const std::string title = html_escaped(report.measured.size() == 1 ? report.measured.front().model
+                                         : runs == 1                 ? report.logs.front().file
+                                                                     : fmt::format("{} runs", runs));
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width,initial-scale=1\">\n<title>{}: report of a "
@@ -237,7 +240,8 @@ std::string runs_html(const RunsReport& report) {
   for (const MetricsLog& log : report.logs)
     html += fmt::format("<p class=dim>{}: {}</p>", html_escaped(log.file), extent_text(log));
   html += run_tiles(report) + output_plots(report) + throughput_plots(report);
-  if (report.measured) html += times_of(*report.measured);
+  for (size_t i = 0; i < report.measured.size(); ++i)
+    html += times_of(report.measured[i], report.has_times_of_each() ? report.logs[i].file : "");
   return html + all_figures(report) +
          fmt::format("</main><script>{}</script></body></html>\n", html_script());
 }

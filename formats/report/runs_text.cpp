@@ -126,15 +126,21 @@ Json reported_json(const ReportedRun& run) {
 std::string runs_text(const RunsReport& report) {
   std::string text;
   for (const MetricsLog& log : report.logs) text += (text.empty() ? "" : "\n") + metrics_table(log);
-  if (report.measured) text += "\n" + times_text(*report.measured);
+  for (size_t i = 0; i < report.measured.size(); ++i) {
+    const std::string of = report.has_times_of_each() ? printable(report.logs[i].file) + ": " : "";
+    text += "\n" + of + times_text(report.measured[i]);
+  }
   return text;
 }
 
 std::string runs_json(const RunsReport& report) {
   Json json;
   json["runs"] = Json::array();
-  for (const MetricsLog& log : report.logs) json["runs"].push_back(log_json(log));
-  if (report.measured) json["time"] = reported_json(*report.measured);
+  for (size_t i = 0; i < report.logs.size(); ++i) {
+    json["runs"].push_back(log_json(report.logs[i]));
+    if (report.has_times_of_each()) json["runs"].back()["time"] = reported_json(report.measured[i]);
+  }
+  if (report.measured.size() == 1) json["time"] = reported_json(report.measured.front());
   return dump_lines(json, 5);
 }
 

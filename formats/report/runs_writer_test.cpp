@@ -65,7 +65,7 @@ TEST_CASE("the summary of a metric is over the steps that have a number") {
 
 TEST_CASE("the report in the terminal") {
   RunsReport report = report_of({"a.jsonl"});
-  report.measured = read_run_report(kReport, "report.json");
+  report.measured = {read_run_report(kReport, "report.json")};
   CHECK(runs_text(report) ==
         "a.jsonl: steps 1 to 4 in 1.62 s\n"
         "\n"
@@ -89,7 +89,7 @@ TEST_CASE("the report in the terminal") {
 
 TEST_CASE("the report as JSON") {
   RunsReport report = report_of({"a.jsonl", "b\n.jsonl"});
-  report.measured = read_run_report(kReport, "report.json");
+  report.measured = {read_run_report(kReport, "report.json")};
   const nlohmann::json json = nlohmann::json::parse(runs_json(report));
   REQUIRE(json["runs"].size() == 2);
   CHECK(json["runs"][1]["file"] == "b\n.jsonl");
@@ -104,7 +104,7 @@ TEST_CASE("the report as JSON") {
 
 TEST_CASE("the page has a drawing for each metric, and needs nothing from elsewhere") {
   RunsReport report = report_of({"a<b>.jsonl"});
-  report.measured = read_run_report(kReport, "report.json");
+  report.measured = {read_run_report(kReport, "report.json")};
   const std::string html = runs_html(report);
   for (const char* part :
        {"<h3>loss over steps</h3>", "held-out data: 1.5 at step 2", "<h3>tokens_per_second over time</h3>",
@@ -115,7 +115,7 @@ TEST_CASE("the page has a drawing for each metric, and needs nothing from elsewh
   CHECK_FALSE(has(html, "http"));
   CHECK_FALSE(has(html, "src="));
   // Without predicted times, nothing speaks of them.
-  report.measured->predicted_seconds_per_step.reset();
+  report.measured.front().predicted_seconds_per_step.reset();
   CHECK(has(runs_html(report), "Time by kind of step"));
   const std::string both = runs_html(report_of({"a.jsonl", "b.jsonl"}));
   CHECK(has(both, "b.jsonl: 4 at step 1, 2 at step 4"));
