@@ -6,6 +6,7 @@
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/layout_warnings.h"
@@ -13,8 +14,8 @@
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/reshard_limit.h"
-#include "formats/program/program_writer.h"
 #include "cmd/options/text_output.h"
+#include "formats/program/program_writer.h"
 
 namespace mtfc {
 namespace {
@@ -22,7 +23,8 @@ namespace {
 struct Options {
   ModelOptions model;
   LayoutFlags layout;
-  std::string emit;
+  std::string format;
+  std::string entry;  // "" for all
   std::string file = "-";
   std::optional<std::string> hardware;  // for the choice of a plan
   std::vector<std::string> outputs;
@@ -35,12 +37,24 @@ struct Options {
 std::string form_of(const Options& options) {
   const FileKinds kinds{
       "-o", "a program", {{"json", "json"}, {"txt", "text"}, {"dot", "dot"}, {"gv", "dot"}}};
-  return output_format(kinds, options.file, options.emit, "text");
+  const std::string form = output_format(kinds, options.file, options.format, "text");
+  if (!options.entry.empty() && form == "json")
+    throw UserError("--entry is for text and graphs; a program in JSON has all entry points",
+                    "leave out --entry, or give --format text");
+  return form;
 }
 
-std::string emitted(const std::string& form, const Program& program) {
+std::string written(const std::string& form, const Program& program) {
   if (form == "dot") return program_dot(program);
   return form == "text" ? program_text(program) : program_json(program);
+}
+
+// Leaves only the entry point that is to be printed, if one is named.
+void keep_entry(Program& program, const std::string& wanted) {
+  if (wanted.empty()) return;
+  const std::string name =
+      chosen_entry(wanted, [&](std::string_view entry) { return program.find(entry) != nullptr; });
+  std::erase_if(program.entry_points, [&](const EntryPoint& entry) { return entry.name != name; });
 }
 
 int run(const Options& options) {
@@ -66,7 +80,7 @@ int run(const Options& options) {
     compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
-  const FittedProgram fitted =
+  FittedProgram fitted =
       compile_within(model, layouts.front(), compile_options, options.memory_limit, compile_options.hardware);
   const Program& program = fitted.program;
   for (const std::string& warning : program.warnings)
@@ -77,8 +91,9 @@ int run(const Options& options) {
   show(limit_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
-    show(layout_warnings({model, layouts.front(), fitted.options, program}, ""), false);
-  write_text(options.file, emitted(form, program));
+    show(layout_warnings({model, layouts.front(), fitted.options, program}, options.entry), false);
+  keep_entry(fitted.program, options.entry);
+  write_text(options.file, written(form, program));
   return kExitSuccess;
 }
 
@@ -89,10 +104,11 @@ std::function<int()> setup(CommandLine& line) {
   add_propagate_option(line, options->model);
   line.set_group(OptionGroup::kOutput);
   add_output_file(line, options->file);
-  line.add_option("--emit", options->emit,
+  line.add_option("--format,--emit", options->format,
                   "text (one step per line; default on standard output and for FILE.txt), json (default for "
                   "any other file) or dot (a graph for Graphviz; default for FILE.dot)")
       .check(one_of({"text", "json", "dot"}));
+  add_entry_option(line, options->entry, "print", "all that the model has");
   line.add_option("--output", options->outputs,
                   "keep a tensor that would otherwise be removed because nothing uses it (repeatable)")
       .type_name("NAME");
@@ -118,8 +134,9 @@ const Command kCompileCommand = {
         "program in place of the model.",
     .examples =
         "  mtfc compile model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc compile model.json --layout layout.json --entry evaluate\n"
         "  mtfc compile model.json --layout layout.json -o program.json\n"
-        "  mtfc compile model.json --layout layout.json --emit dot | dot -Tsvg > program.svg\n"
+        "  mtfc compile model.json --layout layout.json --format dot | dot -Tsvg > program.svg\n"
         "  mtfc compile model.json --layout layout.json --dump-after expand_gradients",
     .setup = setup,
     .runs_nothing = true,

@@ -8,12 +8,11 @@
 
 namespace mtfc {
 
-void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb) {
-  line.add_option(
-          "--entry", entry,
-          fmt::format("entry point to {}: init, train, evaluate, decode or encode (default: train if the "
-                      "model has it, else evaluate)",
-                      verb))
+void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb,
+                      const std::string& usual) {
+  line.add_option("--entry", entry,
+                  fmt::format("entry point to {}: init, train, evaluate, decode or encode (default: {})",
+                              verb, usual))
       .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
       .type_name("NAME");
 }

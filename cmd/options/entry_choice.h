@@ -9,8 +9,9 @@ namespace mtfc {
 
 class CommandLine;
 
-/// Adds --entry to the current group: the entry point to `verb`, as in "report"; "" for the usual one.
-void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb);
+/// Adds --entry to the current group: the entry point to `verb`, as in "report"; "" for the usual one, which `usual` describes.
+void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb,
+                      const std::string& usual = "train if the model has it, else evaluate");
 
 /// `wanted`, or where that is "" train, else evaluate. `has`: whether the model has the entry point of a name.
 /// Throws UserError where it hasn't the one that is chosen.

@@ -102,13 +102,14 @@ sed -n 's/^found://p' {0}.found
   return sorted_lines(text);
 }
 
-// The long names in the help of a command.
+// The long names in the help of a command, such as both of `--format,--emit`.
 Words options_in_help(const std::string& command) {
   const std::string help = outcome_of(fmt::format("'{}' {} --help", MTFC_BINARY, command)).text;
-  const std::regex option("\n  (?:-[a-z],)?(--[a-z-]+)");
+  const std::regex option("\n  (?:-[a-z],)?(--[a-z-]+)(?:,(--[a-z-]+))?");
   Words names;
   for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at)
-    names.push_back((*at)[1].str());
+    for (const size_t name : {1, 2})
+      if ((*at)[name].matched) names.push_back((*at)[name].str());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -154,6 +154,26 @@ TEST_CASE("compile gives the same bytes every time, as text, as JSON, and after 
   CHECK(has(output.err, "the model has no tensor 'hh'"));
 }
 
+TEST_CASE("compile prints one entry point, and takes --format as other commands do") {
+  const std::string all = mtfc("compile " + kMnist).out;
+  const std::string one = mtfc("compile " + kMnist + " --entry evaluate").out;
+  CHECK(has(all, "\ntrain: "));
+  CHECK(has(one, "\nvariables\n"));
+  CHECK(has(one, "\nevaluate: "));
+  CHECK(!has(one, "\ntrain: "));
+  CHECK(!has(one, "\ninit: "));
+  const std::string drawn = mtfc("compile " + kMnist + " --entry evaluate --format dot").out;
+  CHECK(has(drawn, "evaluate"));
+  CHECK(drawn.size() < mtfc("compile " + kMnist + " --format dot").out.size() / 2);
+  CHECK(mtfc("compile " + kMnist + " --format json").out == mtfc("compile " + kMnist + " --emit json").out);
+  CHECK(mtfc("compile " + kMnist + " --entry decode").err ==
+        "mtfc: error: the model has no entry point 'decode' (its file has no \"decode\")\n");
+  CHECK(mtfc("compile " + kMnist + " --entry train --format json").err ==
+        "mtfc: error: --entry is for text and graphs; a program in JSON has all entry points (leave out "
+        "--entry, "
+        "or give --format text)\n");
+}
+
 TEST_CASE("cost-report compares layouts, as a table and as JSON") {
   const Outcome table = mtfc("cost-report " + kMnist + " --mesh p:4 --layout batch:p --layout hidden:p");
   CHECK(table.code == 0);
