@@ -27,8 +27,8 @@ constexpr int64_t kMostSeconds = 86'400;  // of warning before the time limit
 
 // Options that are not passed on to `run`.
 const std::vector<std::string> kOwnOptions = {"--nodes",   "--cpus-per-task", "--time",        "--partition",
-                                              "--account", "--job-name",      "--stop-before", "-o",
-                                              "--no-color"};
+                                              "--account", "--job-name",      "--stop-before", "--setup",
+                                              "-o",        "--no-color"};
 
 struct Options {
   RunOptions run;
@@ -46,11 +46,14 @@ ValueCheck name_of_slurm() {
   }};
 }
 
-ValueCheck time_of_slurm() {
-  return {[](const std::string& text) -> std::string {
-    if (seconds_of(text)) return "";
-    return fmt::format("expected a time such as 90 (minutes), 12:00:00 or 2-12:00:00, found '{}'", text);
-  }};
+// Replaces a time such as 2h30m by what sbatch takes. Returns "" or what is wrong with it.
+std::string read_time(std::string& text) {
+  const std::optional<std::string> time = slurm_time(text);
+  if (!time)
+    return fmt::format(
+        "expected a time such as 90 (minutes), 2h30m, 12:00:00 or 2-12:00:00 (days first), found '{}'", text);
+  text = *time;
+  return "";
 }
 
 // A job has no standard input, and runs again and again from a checkpoint.
@@ -160,9 +163,9 @@ void add_job_options(CommandLine& line, Options& options) {
       .type_name("C");
   line.add_option(
           "--time", job.time,
-          "the time limit of the job, after which it is requeued, as sbatch takes it: minutes, or as in "
-          "12:00:00 or 2-12:00:00 (default: that of the partition)")
-      .check(time_of_slurm())
+          "the time limit of the job, after which it is requeued: minutes, or as in 2h30m, 12:00:00 or "
+          "2-12:00:00 (default: that of the partition)")
+      .transform(read_time)
       .type_name("TIME");
   line.add_option(
           "--stop-before", job.stop_before,
@@ -179,6 +182,9 @@ void add_job_options(CommandLine& line, Options& options) {
   line.add_option("--job-name", job.name, "the name of the job (default: that of the model)")
       .check(name_of_slurm())
       .type_name("NAME");
+  line.add_option("--setup", job.setup,
+                  "a line of the batch file before the run, as in 'module load mpich' (repeatable)")
+      .type_name("LINE");
   line.set_group(OptionGroup::kOutput);
   line.add_option("-o", options.file, "the file to write; - is standard output")
       .type_name("FILE")
@@ -210,7 +216,8 @@ const Command kSlurmCommand = {
         "  mtfc slurm model.json --nodes 4 --mesh all:16 --layout batch:all --steps 10000 --checkpoint ck "
         "--every 500 "
         "> job.sh\n"
-        "  mtfc slurm model.json --nodes 2 --cpus-per-task 8 --time 12:00:00 --partition cpu --mesh "
+        "  mtfc slurm model.json --nodes 2 --cpus-per-task 8 --time 12h --partition cpu --setup 'module load "
+        "mpich' --mesh "
         "rows:2,cols:2 "
         "--layout layout.json --steps 10000 --checkpoint ck --every 500 --keep 3 -o job.sh\n"
         "  sbatch job.sh\n"

@@ -70,6 +70,12 @@ std::string array_text(const BatchRun& run) {
   return text;
 }
 
+std::string setup_text(const BatchJob& job) {
+  std::string text;
+  for (const std::string& line : job.setup) text += line + "\n";
+  return text;
+}
+
 std::string plural(int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -99,9 +105,9 @@ std::string batch_text(const BatchJob& job, const BatchRun& run) {
   return fmt::format(
       "#!/bin/bash\n"
       "# A training run on {} with {} each, written by `mtfc slurm`. Submit it with sbatch.\n"
-      "{}\ncd {} || exit\ncheckpoints={}\nlauncher=(srun --mpi=pmi2{})\nrun=({})\n{}",
+      "{}\ncd {} || exit\n{}checkpoints={}\nlauncher=(srun --mpi=pmi2{})\nrun=({})\n{}",
       plural(job.nodes, "node"), plural(job.ranks_per_node, "rank"), directives(job), shell_word(run.folder),
-      shell_word(run.checkpoint), cores, array_text(run), kScript);
+      setup_text(job), shell_word(run.checkpoint), cores, array_text(run), kScript);
 }
 
 }  // namespace mtfc

@@ -21,7 +21,8 @@ struct BatchJob {
   std::string time;  // as sbatch takes it
   std::string partition;
   std::string account;
-  int64_t stop_before = 120;  // seconds before the time limit
+  int64_t stop_before = 120;            // seconds before the time limit
+  std::vector<std::string> setup = {};  // lines of the script before the run
 };
 
 /// The run itself.

@@ -66,6 +66,16 @@ TEST_CASE("the batch file has the options of the job and of the run, and is a ri
     CHECK(folder.said(fmt::format("bash -n {}", script)) == "exit 0: ");
 }
 
+TEST_CASE("lines of set-up stand before the run, and times with units are converted") {
+  const TrainingFolder folder;
+  CHECK(folder.said(kSlurm + "--nodes 1 --checkpoint ck --every 1 --time 2h30m --setup 'module load mpich' "
+                             "--setup '. ./venv' -o job.sh") == "exit 0: ");
+  const std::string job = folder.read("job.sh");
+  CHECK(has(job, "\n#SBATCH --time=02:30:00\n"));
+  CHECK(has(job, " || exit\nmodule load mpich\n. ./venv\ncheckpoints=ck\n"));
+  CHECK(!has(job, "--setup"));
+}
+
 TEST_CASE("a warning says what a job without --every may lose") {
   const TrainingFolder folder;
   CHECK(folder.said("$MTFC slurm model.json --input x=x.npy --nodes 1 --checkpoint ck -o job.sh") ==
@@ -99,9 +109,9 @@ TEST_CASE("options that do not fit are one error, and nothing is written") {
   check_mistake(ck + "1 --grace 120",
                 "--grace 120 is longer than the 120 s between the signal and the time limit (give more "
                 "seconds with --stop-before)");
-  check_mistake(ck + "1 --time 12h",
-                "--time: expected a time such as 90 (minutes), 12:00:00 or 2-12:00:00, found '12h' (see mtfc "
-                "slurm --help)");
+  check_mistake(ck + "1 --time 12x",
+                "--time: expected a time such as 90 (minutes), 2h30m, 12:00:00 or 2-12:00:00 (days first), "
+                "found '12x' (see mtfc slurm --help)");
   check_mistake(ck + "1 --partition 'a b'",
                 "--partition: expected letters, digits and ._+-, found 'a b' (see mtfc slurm --help)");
 }
