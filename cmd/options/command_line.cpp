@@ -18,11 +18,13 @@ struct ParserNotes {
     std::string value;  // the word for it
     std::vector<std::string> choices;
     std::function<std::vector<std::string>()> proposals;
+    std::string hint_if_repeated;
   };
   std::map<const CLI::Option*, OfOption> options;
   struct OfCommand {
     std::string description;
     std::string examples;
+    std::map<std::string, std::string> hints;  // by the name of an option that the command does not have
   };
   std::map<const CLI::App*, OfCommand> commands;
   std::string version;
@@ -68,8 +70,31 @@ std::string command_with(const std::string& word, const CLI::App& app) {
   return "";
 }
 
-UserError unknown_option(const std::string& word, const CLI::App& used, const std::string& help) {
-  const std::string name = word.substr(0, word.find('='));
+// The number that is given with the option words[at], as in `--lr 0.1` and `--lr=0.1`; "" if there is none.
+std::string number_given(const std::vector<std::string>& words, size_t at) {
+  const size_t equals = words[at].find('=');
+  std::string text = at + 1 < words.size() ? words[at + 1] : "";
+  if (equals != std::string::npos) text = words[at].substr(equals + 1);
+  double number = 0;
+  return CLI::detail::lexical_cast(text, number) ? text : "";
+}
+
+std::string with_value(std::string hint, const std::string& value) {
+  const std::string word = "VALUE";
+  const size_t at = hint.find(word);
+  return value.empty() || at == std::string::npos ? hint : hint.replace(at, word.size(), value);
+}
+
+// Blames words[at].
+UserError unknown_option(const std::vector<std::string>& words, size_t at, const CLI::App& used,
+                         const ParserNotes& notes, const std::string& help) {
+  const std::string name = words[at].substr(0, words[at].find('='));
+  if (const auto command = notes.commands.find(&used); command != notes.commands.end()) {
+    const auto& hints = command->second.hints;
+    if (const auto hint = hints.find(name); hint != hints.end())
+      return UserError(fmt::format("there is no option '{}'", name),
+                       with_value(hint->second, number_given(words, at)));
+  }
   std::vector<std::string> known;
   for (const CLI::Option* option : used.get_options())
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
@@ -86,30 +111,38 @@ UserError unknown_command(const std::string& word, const CLI::App& app, const st
 
 // Blames one of the words that no option and no argument takes.
 UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, const CLI::App& used,
-                           const std::string& help) {
+                           const ParserNotes& notes, const std::string& help) {
   for (const std::string& word : app.remaining())
     if (const std::string place = command_with(word, app); !place.empty())
       return UserError(fmt::format("the option '{}' belongs after the command", word),
                        fmt::format("as in {} {} {}", app.get_name(), place, word));
   const std::vector<std::string> words = used.remaining(true);
   // An option that nobody knows leaves its value behind too; the option is to blame.
-  for (const std::string& word : words)
-    if (word.starts_with("-")) return unknown_option(word, used, help);
+  for (size_t at = 0; at < words.size(); ++at)
+    if (words[at].starts_with("-")) return unknown_option(words, at, used, notes, help);
   if (words.empty()) return UserError(error.what(), help);
   if (&used == &app) return unknown_command(words.front(), app, help);
   return UserError(fmt::format("unexpected argument '{}'", words.front()), help);
 }
 
-UserError parse_error(const CLI::ParseError& error, const CLI::App& app) {
+std::string repeated_hint(const CLI::Option& option, const ParserNotes& notes, const std::string& help) {
+  const auto found = notes.options.find(&option);
+  return found == notes.options.end() || found->second.hint_if_repeated.empty()
+             ? help
+             : found->second.hint_if_repeated;
+}
+
+UserError parse_error(const CLI::ParseError& error, const CLI::App& app, const ParserNotes& notes) {
   const std::vector<CLI::App*> commands = app.get_subcommands();
   const CLI::App& used = commands.empty() ? app : *commands.back();
   const std::string help =
       fmt::format("see {} {}--help", app.get_name(), commands.empty() ? "" : used.get_name() + " ");
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) return unexpected_words(error, app, used, help);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) return unexpected_words(error, app, used, notes, help);
   if (const CLI::Option* option = option_of(error, used, value_missing))
     return UserError(fmt::format("{} needs a value, {}", option->get_name(), option->get_type_name()), help);
   if (const CLI::Option* option = option_of(error, used, given_again))
-    return UserError(fmt::format("{} is given more than once", option->get_name()), help);
+    return UserError(fmt::format("{} is given more than once", option->get_name()),
+                     repeated_hint(*option, notes, help));
   if (const CLI::Option* option = option_of(error, used, option_missing))
     return UserError(fmt::format("{} is missing", option->get_name()), help);
   return UserError(error.what(), help);
@@ -255,6 +288,11 @@ Option& Option::split_at(char delimiter) {
   return *this;
 }
 
+Option& Option::hint_if_repeated(const std::string& hint) {
+  notes_->options[option_].hint_if_repeated = hint;
+  return *this;
+}
+
 bool Option::is_given() const {
   return option_->count() > 0;
 }
@@ -307,6 +345,10 @@ void CommandLine::add_flag(const std::string& name, bool& target, const std::str
 
 void CommandLine::add_version_flag(const std::string& text) {
   added(app_->set_version_flag("--version", text));
+}
+
+void CommandLine::add_hint(const std::string& name, const std::string& hint) {
+  notes_->commands[app_].hints[name] = hint;
 }
 
 void CommandLine::set_description(const std::string& text) {
@@ -401,7 +443,7 @@ Request CommandParser::parse(std::vector<std::string> arguments) {
     app_->exit(success, answer, answer);
     return {"", answer.str()};
   } catch (const CLI::ParseError& error) {
-    throw parse_error(error, *app_);
+    throw parse_error(error, *app_, *notes_);
   }
   const std::vector<CLI::App*> used = app_->get_subcommands();
   return {used.empty() ? "" : used.front()->get_name(), std::nullopt};

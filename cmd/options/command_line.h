@@ -52,6 +52,8 @@ class Option {
   Option& required();
   /// One text is a list of values, as in batch,hidden.
   Option& split_at(char delimiter);
+  /// What to do instead of giving the option twice.
+  Option& hint_if_repeated(const std::string& hint);
 
   /// True once a command line has been parsed that has the option.
   bool is_given() const;
@@ -82,6 +84,9 @@ class CommandLine {
   void add_flag(const std::string& name, bool& target, const std::string& help);
   /// --version, which answers with `text`.
   void add_version_flag(const std::string& text);
+  /// What to do instead of giving `name`, an option of other programs that users may expect here, as in --lr. If it is given
+  /// with a number, that stands in place of VALUE in the hint.
+  void add_hint(const std::string& name, const std::string& hint);
   /// Sentences for the man page that say what the command does.
   void set_description(const std::string& text);
   /// Lines of commands, which --help shows below the options.

@@ -164,6 +164,25 @@ TEST_CASE("a repeated option and a missing argument") {
   CHECK(mistake({"grind", "--quiet"}) == "error: FILE is missing (see mill grind --help)");
 }
 
+TEST_CASE("a command says what to do in place of an option that it has not, and of one that is repeated") {
+  Mill mill;
+  mill.line().add_hint("--speed", "use --rate VALUE");
+  mill.line().add_hint("-n", "use --threads VALUE");
+  mill.line().option("--mesh").hint_if_repeated("join them: --mesh a:1,b:2");
+  CHECK(mill.mistake({"grind", "wheat", "--speed", "0.5"}) ==
+        "error: there is no option '--speed' (use --rate 0.5)");
+  CHECK(mill.mistake({"grind", "wheat", "--speed=1e-3", "--top", "3"}) ==
+        "error: there is no option '--speed' (use --rate 1e-3)");
+  // What follows is no number.
+  CHECK(mill.mistake({"grind", "--speed", "high", "wheat"}) ==
+        "error: there is no option '--speed' (use --rate VALUE)");
+  CHECK(mill.mistake({"grind", "wheat", "-n", "4"}) == "error: there is no option '-n' (use --threads 4)");
+  CHECK(mill.mistake({"clean", "--speed", "3"}) ==
+        "error: there is no option '--speed' (see mill clean --help)");
+  CHECK(mill.mistake({"grind", "wheat", "--mesh", "a:1", "--mesh", "b:2"}) ==
+        "error: --mesh is given more than once (join them: --mesh a:1,b:2)");
+}
+
 TEST_CASE("checks and rewrites refuse a value in their own words") {
   CHECK(mistake({"grind", "wheat", "--threads", "0"}) ==
         "error: --threads: expected 1 or more, found 0 (see mill grind --help)");

@@ -56,6 +56,8 @@ std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensor
                                     : text;
 }
 
+constexpr const char* kFitHint = "; mtfc search --fit says on how many devices a training step fits";
+
 std::string over_limit(const EntryPoint& entry, int64_t limit) {
   return fmt::format("the program needs {} per device for '{}', {} more than the limit of {}",
                      bytes_text(entry.arena_bytes), entry.name, bytes_text(entry.arena_bytes - limit),
@@ -125,8 +127,8 @@ void require_fits(const FittedProgram& fitted, int64_t limit) {
                 bytes_text(large.smallest))
           : "";
   throw UserError(over_limit(train, limit),
-                  fmt::format("{}no choice needs less than {}; {}", again, bytes_text(large.least_memory),
-                              largest_tensors(fitted.program, train)));
+                  fmt::format("{}no choice needs less than {}; {}{}", again, bytes_text(large.least_memory),
+                              largest_tensors(fitted.program, train), kFitHint));
 }
 
 void require_fits(const Program& program, int64_t limit) {
@@ -134,7 +136,8 @@ void require_fits(const Program& program, int64_t limit) {
   for (const EntryPoint& entry : program.entry_points)
     if (!largest || entry.arena_bytes > largest->arena_bytes) largest = &entry;
   if (limit == 0 || !largest || largest->arena_bytes <= limit) return;
-  throw UserError(over_limit(*largest, limit), largest_tensors(program, *largest));
+  throw UserError(over_limit(*largest, limit),
+                  largest_tensors(program, *largest) + (largest->name == "train" ? kFitHint : ""));
 }
 
 }  // namespace mtfc

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 
@@ -47,16 +48,24 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
       .type_name("N");
   line.set_group(OptionGroup::kOutput);
   line.add_flag("--quiet,-q", options.quiet, "print neither warnings nor progress");
+  for (const char* name : {"--lr", "--learning-rate", "--learning_rate"})
+    line.add_hint(name, "set the model's param: --set lr=VALUE");
+  for (const char* name : {"--batch", "--batch-size", "--batch_size"})
+    line.add_hint(name, "set the size of the dimension: --set batch=VALUE");
+  for (const char* name : {"-n", "-np", "--np"})
+    line.add_hint(name, "the mesh says how many ranks there are: --mesh all:VALUE");
 }
 
 void add_layout_options(CommandLine& line, LayoutFlags& flags) {
   line.set_group(OptionGroup::kModel);
   line.add_option("--mesh", flags.mesh, "the mesh: its axes and their sizes, as in rows:2,cols:4")
-      .type_name("AXIS:SIZE,...");
+      .type_name("AXIS:SIZE,...")
+      .hint_if_repeated("join axes with a comma: --mesh rows:2,cols:4");
   line.add_option(
           "--layout", flags.layout,
           "rules, as in batch:rows,hidden:cols, or a layout file ending in .json, or - for standard input")
-      .type_name("DIM:AXIS,...|FILE");
+      .type_name("DIM:AXIS,...|FILE")
+      .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
 }
 
 void add_propagate_option(CommandLine& line, ModelOptions& options) {
@@ -64,6 +73,30 @@ void add_propagate_option(CommandLine& line, ModelOptions& options) {
   line.add_flag("--propagate", options.propagate,
                 "choose the shardings that neither rules nor annotations fix, so that the step costs least");
 }
+
+namespace {
+
+// The bundled model that has the name, as `mnist` and `mnist.json` are names of models/mnist.json; "" if there is none.
+std::string bundled_model(const std::string& name) {
+  std::filesystem::path path =
+      std::filesystem::path(library_folder()) / std::filesystem::path(name).filename();
+  if (path.extension() != ".json") path += ".json";
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) ? path.string() : "";
+}
+
+std::string model_text(const std::string& file) {
+  try {
+    return read_text(file, "model");
+  } catch (const UserError& error) {
+    const Diagnostic& problem = error.diagnostics().front();
+    const std::string bundled = bundled_model(file);
+    if (!problem.hint.empty() || bundled.empty() || std::filesystem::exists(file)) throw;
+    throw UserError(problem.message, fmt::format("the bundled model is '{}'", bundled));
+  }
+}
+
+}  // namespace
 
 Sources read_sources(const ModelOptions& options, const LayoutFlags& flags) {
   return std::move(read_sources(options, std::vector<LayoutFlags>{flags}).front());
@@ -83,7 +116,7 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
     if (!all.empty()) sources.includes = all.front().includes;
     all.push_back(std::move(sources));
   }
-  const std::string model = read_text(options.model, "model");
+  const std::string model = model_text(options.model);
   for (Sources& sources : all) sources.model_text = model;
   return all;
 }

@@ -40,6 +40,8 @@ void add_data_options(CommandLine& line, RunOptions& options) {
           "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
           "data, and 0 or false for those that fill up the last batch of an evaluation")
       .type_name("NAME=SPEC");
+  for (const char* name : {"--epochs", "--epoch"})
+    line.add_hint(name, "training is counted in steps: --steps N");
   line.add_option("--valid", options.valid,
                   "data of an input, as for --input, on which the model is also evaluated")
       .type_name("NAME=SPEC");

@@ -88,11 +88,24 @@ void add_times(const ProgramRun& run, const Evaluation& evaluation, MeanRunTime&
   for (const RunTime& batch : evaluation.times) time.add(batch);
 }
 
-void tell_rows_left_out(const ProgramRun& run, const Evaluation& evaluation) {
+// `whose` says which data it is, if it may be any but that of the run: " of --valid".
+void tell_rows_left_out(const ProgramRun& run, const Evaluation& evaluation, const char* whose = "") {
   const int64_t rows = evaluation.rows_left_out;
   if (rows > 0 && run.talks())
-    std::cerr << fmt::format("evaluation takes whole batches of {}: {} left out\n", evaluation.batch,
-                             rows == 1 ? "1 row is" : fmt::format("{} rows are", rows));
+    std::cerr << fmt::format("evaluation takes whole batches of {}: {}{} {} left out\n", evaluation.batch,
+                             rows == 1 ? "1 row" : fmt::format("{} rows", rows), whose,
+                             rows == 1 ? "is" : "are");
+}
+
+void require_valid_data(const ProgramRun& run) {
+  if (run.data.valid.empty()) return;
+  try {
+    require_evaluable(run.executor, run.data.valid, run.data.seed);
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const RunError& error) {
+    throw RunError(fmt::format("--valid: {}", error.what()));
+  }
 }
 
 void tell_means(const ProgramRun& run, std::vector<NamedNumber> means, const std::string& prefix) {
@@ -196,7 +209,7 @@ std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
   if (found.is_stopped) return {};
   taken.valid = std::move(found);
   add_times(run, *taken.valid, taken.time);
-  if (is_first) tell_rows_left_out(run, *taken.valid);
+  if (is_first) tell_rows_left_out(run, *taken.valid, " of --valid");
   return taken.valid->means;
 }
 
@@ -307,7 +320,7 @@ std::string unfinished_text(const ProgramRun& run) {
 
 MeanRunTime run_steps(ProgramRun& run, int& signal) {
   // Held-out data that doesn't fit should not cost a training.
-  if (!run.data.valid.empty()) require_evaluable(run.executor, run.data.valid, run.data.seed);
+  require_valid_data(run);
   Feed feed = training_feed(run);
   tell_beginning(run);
   const InterruptGuard guard(static_cast<double>(run.options.grace), [&] { return unfinished_text(run); });

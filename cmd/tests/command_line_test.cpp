@@ -46,6 +46,34 @@ TEST_CASE("unknown commands, options and arguments") {
   CHECK(said("check mnist.json extra") == refusal("unexpected argument 'extra' (see mtfc check --help)"));
 }
 
+TEST_CASE("options of other programs are answered with those of mtfc") {
+  const auto no_option = [](const char* option, const char* hint) {
+    return refusal(fmt::format("there is no option '{}' ({})", option, hint));
+  };
+  CHECK(said("run mnist.json --lr 0.1") == no_option("--lr", "set the model's param: --set lr=0.1"));
+  CHECK(said("run mnist.json --learning-rate=3e-4") ==
+        no_option("--learning-rate", "set the model's param: --set lr=3e-4"));
+  CHECK(said("run mnist.json --epochs 3") ==
+        no_option("--epochs", "training is counted in steps: --steps N"));
+  for (const char* command : {"run", "cost-report", "generate"})
+    CHECK(said(fmt::format("{} mnist.json --batch-size 64", command)) ==
+          no_option("--batch-size", "set the size of the dimension: --set batch=64"));
+  for (const char* option : {"--np", "-np", "-n"})
+    CHECK(said(fmt::format("run mnist.json {} 4", option)) ==
+          no_option(option, "the mesh says how many ranks there are: --mesh all:4"));
+}
+
+TEST_CASE("a bundled model is named where there is no file of its name") {
+  const std::string problem = "cannot read the model '{}': No such file or directory";
+  const auto refused = [&](const char* name) {
+    return refusal(fmt::format(fmt::runtime(problem + " (the bundled model is '{}/models/gpt2.json')"), name,
+                               MTFC_SOURCE_DIR));
+  };
+  CHECK(said("check gpt2") == refused("gpt2"));
+  CHECK(said("check elsewhere/gpt2.json") == refused("elsewhere/gpt2.json"));
+  CHECK(said("check nonsense") == refusal(fmt::format(fmt::runtime(problem), "nonsense")));
+}
+
 TEST_CASE("help and the version are found wherever they are looked for") {
   CHECK(said("-q run mnist.json") ==
         refusal("the option '-q' belongs after the command (as in mtfc run -q)"));
@@ -95,7 +123,10 @@ TEST_CASE("missing and repeated arguments") {
   CHECK(said("check") == refusal("MODEL is missing (see mtfc check --help)"));
   CHECK(said("check mnist.json --set") == refusal("--set needs a value, NAME=VALUE (see mtfc check --help)"));
   CHECK(said("check mnist.json --mesh a:2 --mesh b:2") ==
-        refusal("--mesh is given more than once (see mtfc check --help)"));
+        refusal("--mesh is given more than once (join axes with a comma: --mesh rows:2,cols:4)"));
+  CHECK(said("check mnist.json --layout a:b --layout c:d") ==
+        refusal("--layout is given more than once (join rules with a comma: --layout "
+                "batch:rows,hidden:cols)"));
   CHECK(said("run mnist.json --load w1") ==
         "exit 1: mtfc: error: cannot read the weights in 'w1': No such file or directory (one variable is "
         "loaded as "

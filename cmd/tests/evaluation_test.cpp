@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::evaluation_test {
@@ -69,6 +70,24 @@ TEST_CASE("without such an input an evaluation goes in whole batches and says wh
   const Folder folder;
   CHECK(folder.printed("--input mask=random:int,lo=1,hi=2").starts_with("all 17.5\n"));
   CHECK(folder.read("err").find("evaluation takes whole batches of 4: 2 rows are left out\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("messages about held-out data name the option") {
+  const ScratchFolder folder;
+  const auto said = [&](const std::string& valid) {
+    const Outcome outcome = outcome_of(
+        fmt::format("cd '{}/models' && '{}' run mnist.json --simulate --steps 1 --set batch=8 --valid "
+                    "labels=random:int,hi=10 "
+                    "--valid images=idx:../testdata/digits/images-idx3-ubyte.gz,rows=0:{} 2>&1 </dev/null",
+                    MTFC_SOURCE_DIR, MTFC_BINARY, valid));
+    return fmt::format("exit {}: {}", outcome.code, outcome.text);
+  };
+  CHECK(said("5") ==
+        "exit 1: mtfc: error: --valid: ../testdata/digits/images-idx3-ubyte.gz: 5 rows are too few for the "
+        "input "
+        "'images', which takes 8 at a time\n");
+  CHECK(said("9").find("evaluation takes whole batches of 8: 1 row of --valid is left out\n") !=
         std::string::npos);
 }
 

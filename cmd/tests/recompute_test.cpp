@@ -108,6 +108,7 @@ TEST_CASE("what is computed again is said, and a limit that can't be kept is ref
   CAPTURE(refused);
   CHECK(refused.starts_with("exit 2: mtfc: error: the program needs "));
   CHECK(refused.find(" more than the limit of 1.00 MiB (no choice needs less than ") != std::string::npos);
+  CHECK(refused.ends_with("; mtfc search --fit says on how many devices a training step fits)\n"));
 }
 
 }  // namespace mtfc::recompute_test

@@ -146,7 +146,8 @@ TEST_CASE("text that can't be fed is refused with a reason") {
                    longer)));
   CHECK(
       outcome(over("--input", "text:" + longer) + over("--valid", "text:" + longer + ",rows=0:50")) ==
-      std::pair(1, std::string("mtfc: error: the data to evaluate has too few rows for one batch of 64\n")));
+      std::pair(1, std::string(
+                       "mtfc: error: --valid: the data to evaluate has too few rows for one batch of 64\n")));
   // 't' is byte 116.
   CHECK(outcome("--set vocab=100 -q --set batch=1 --set length=1" +
                 over("--input", "text:" + folder.write("t", "tt"))) ==
