@@ -38,10 +38,11 @@ bool is_number(const std::string& text) {
 }
 
 std::string explained(const std::string& what, const ExplanationStyle& style, bool as_json) {
+  const std::string head = layout_text(style);
   const auto written = [&](const auto& explanation) {
-    return as_json ? explanation_json(explanation, style) : explanation_text(explanation, style);
+    return as_json ? explanation_json(explanation, style) : head + explanation_text(explanation, style);
   };
-  if (what.empty()) return as_json ? list_json(kMostListed, style) : list_text(kMostListed, style);
+  if (what.empty()) return as_json ? list_json(kMostListed, style) : head + list_text(kMostListed, style);
   if (is_number(what)) return written(explain_step(style.program, std::stoll(what)));
   return written(explain_tensor(style.program, what));
 }

@@ -209,7 +209,7 @@ TEST_CASE("the sharding of a tensor is traced to the annotation that it comes fr
   const std::string command =
       "$MTFC explain transformer_lm.json layer_3/self/attention/wo --layout " + layout;
   const std::string text = outcome_in_models(command);
-  CHECK(has(text, "exit 0: layer_3/self/attention/wo: f32 [heads/cols, d_kv, d_model] (std/attention.json:"));
+  CHECK(has(text, "propagated\nlayer_3/self/attention/wo: f32 [heads/cols, d_kv, d_model] (std/attention.json:"));
   CHECK(has(text, "'heads' is split over cols by the annotation \"layer_*/**/wq\""));
   CHECK(has(text, "as it is"));
   const Json json = Json::parse(outcome_in_models(command + " --format json").substr(8));
@@ -324,7 +324,7 @@ TEST_CASE("with hardware, shardings are compared by the predicted time of a step
 
 TEST_CASE("without an argument, the costliest collectives are listed, a line each") {
   const std::string list = outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all");
-  CHECK(list.starts_with("exit 0: train of mnist: "));
+  CHECK(list.starts_with("exit 0: mesh all:4, layout batch:all\ntrain of mnist: "));
   CHECK(has(list, "\nthe collectives that send most, by the numbers of their steps\n"));
   const Json json = Json::parse(
       outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all --format json").substr(8));
@@ -332,7 +332,8 @@ TEST_CASE("without an argument, the costliest collectives are listed, a line eac
   CHECK(json["reshards"].size() <= 10);
   for (size_t i = 1; i < json["reshards"].size(); ++i)
     CHECK(json["reshards"][i]["bytes_sent_per_device"] <= json["reshards"][i - 1]["bytes_sent_per_device"]);
-  CHECK(has(outcome_in_models("$MTFC explain mnist.json"), "train of mnist: 0 collectives, 0 bytes"));
+  CHECK(outcome_in_models("$MTFC explain mnist.json")
+            .starts_with("exit 0: one device\ntrain of mnist: 0 collectives, 0 bytes"));
 }
 
 TEST_CASE("lines for a pipe are as long as COLUMNS says, and otherwise stay whole") {
@@ -374,7 +375,8 @@ TEST_CASE("collectives of repeated blocks are one line with a count, and each of
     "collective": "all_reduce", "axes": ["rows"], "steps": [101, 134, 167, 200, 233, 266],
     "total_bytes_sent_per_device": 3145728})"));
   CHECK(outcome_in_models(command + "134")
-            .starts_with("exit 0: step 134: all_reduce of 'layer_4/ffn/feed_forward/wo/grad' over rows: "));
+            .starts_with("exit 0: mesh rows:2,cols:2, layout batch:rows,d_ff:cols,heads:cols\nstep 134: "
+                         "all_reduce of 'layer_4/ffn/feed_forward/wo/grad' over rows: "));
 }
 
 TEST_CASE("compile and cost-report warn of a large tensor that is gathered whole") {

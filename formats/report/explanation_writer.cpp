@@ -361,6 +361,12 @@ std::string removal_head(const ReshardExplanation& explanation) {
 
 }  // namespace
 
+std::string layout_text(const ExplanationStyle& style) {
+  const Layout& layout = style.program.layout;
+  if (layout.mesh.axes().empty()) return "one device\n";
+  return lines("", fmt::format("mesh {}, layout {}", to_string(layout.mesh), described(layout)), style);
+}
+
 std::string explanation_text(const TensorExplanation& explanation, const ExplanationStyle& style) {
   const Mesh& mesh = style.program.layout.mesh;
   std::string text = lines("",

@@ -18,6 +18,9 @@ struct ExplanationStyle {
   size_t line_width = 10000;  // of the lines of a list, which stay whole for other programs
 };
 
+/// A line with the mesh and the layout, which stands above every explanation.
+std::string layout_text(const ExplanationStyle& style);
+
 std::string explanation_text(const TensorExplanation& explanation, const ExplanationStyle& style);
 std::string explanation_text(const ReshardExplanation& explanation, const ExplanationStyle& style);
 /// One line for each reshard.
