@@ -12,9 +12,8 @@
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
-#include "cmd/options/option_checks.h"
-#include "cmd/terminal/status_line.h"
 #include "cmd/options/text_output.h"
+#include "cmd/terminal/status_line.h"
 #include "core/model/entry_points.h"
 #include "formats/report/explanation_writer.h"
 

@@ -209,7 +209,8 @@ TEST_CASE("the sharding of a tensor is traced to the annotation that it comes fr
   const std::string command =
       "$MTFC explain transformer_lm.json layer_3/self/attention/wo --layout " + layout;
   const std::string text = outcome_in_models(command);
-  CHECK(has(text, "propagated\nlayer_3/self/attention/wo: f32 [heads/cols, d_kv, d_model] (std/attention.json:"));
+  CHECK(has(text,
+            "propagated\nlayer_3/self/attention/wo: f32 [heads/cols, d_kv, d_model] (std/attention.json:"));
   CHECK(has(text, "'heads' is split over cols by the annotation \"layer_*/**/wq\""));
   CHECK(has(text, "as it is"));
   const Json json = Json::parse(outcome_in_models(command + " --format json").substr(8));
