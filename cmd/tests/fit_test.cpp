@@ -20,7 +20,7 @@ const std::string kSmall =
 
 Json fits_of(const std::string& options) {
   const std::string text =
-      outcome_in_models("$MTFC search transformer_lm.json --format json --fit" + kSmall + options);
+      outcome_in_models("$MTFC search transformer_lm.json -q --format json --fit" + kSmall + options);
   CAPTURE(text);
   REQUIRE(text.starts_with("exit 0: "));
   return Json::parse(text.substr(8));
@@ -84,7 +84,8 @@ TEST_CASE("the layout that --fit writes runs as it says") {
       fmt::format("$MTFC search transformer_lm.json --fit {} --devices 4 --memory-limit 400000 -o '{}'",
                   kSmall, folder / "first.json"));
   CAPTURE(said);
-  REQUIRE(said.starts_with("exit 0: transformer_lm, train: what fits into 391 KiB per device of local\n"));
+  CHECK(said.starts_with("exit 0: "));
+  CHECK(said.find("transformer_lm, train: what fits into 391 KiB per device of local\n") != std::string::npos);
   const std::string mark = "/first.json has the layout of the first row, on 2 devices; it runs with ";
   const size_t at = said.find(mark);
   REQUIRE(at != std::string::npos);

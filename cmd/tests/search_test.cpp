@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 Json json_of(const std::string& command) {
-  const std::string text = outcome_in_models(command + " --format json");
+  const std::string text = outcome_in_models(command + " -q --format json");
   CAPTURE(text);
   REQUIRE(text.starts_with("exit 0: "));
   return Json::parse(text.substr(8));
