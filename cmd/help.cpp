@@ -47,7 +47,8 @@ const Command kHelpCommand = {
     .summary = "explain a command, or a topic such as layouts and data",
     .description =
         "Shows the help of a command, like COMMAND --help, or a short page about something that is common to "
-        "many commands: model files, layouts, sources of data, environment variables, exit codes. Lines are "
+        "many commands: model files, layouts, sources of data, hardware profiles, environment variables, "
+        "exit codes. Lines are "
         "as "
         "long as the terminal is wide.",
     .examples =

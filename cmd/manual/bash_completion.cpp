@@ -76,7 +76,7 @@ _%P() {
       mapfile -t paths < <(compgen -d -- "$path")
     else
       mapfile -t paths < <(compgen -f -X "!$files" -- "$path"; [[ $files == '*' ]] || compgen -d -- "$path")
-      [[ ${#paths[@]} -gt 0 ]] || mapfile -t paths < <(compgen -f -- "$path")  # with another ending
+      [[ ${#paths[@]} -gt 0 || -n $words ]] || mapfile -t paths < <(compgen -f -- "$path")  # with another ending
     fi
     found+=("${paths[@]/#/"$start"}")
   fi

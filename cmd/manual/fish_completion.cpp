@@ -19,6 +19,14 @@ function __%P_runs
     test (count $commands) -gt 0; and test $commands[1] = $argv[1]
 end
 
+# The files with an ending, and the folders.
+function __%P_files
+    set -l word (commandline -ct | string replace -r '^--[^=]*=' '')
+    for path in (__fish_complete_path $word)
+        string match -qr '(/|'(string escape --style=regex -- $argv[1])')(\\t|$)' -- $path; and echo $path
+    end
+end
+
 complete -c %P -f
 )fish";
 
@@ -37,17 +45,19 @@ std::string fish_word(const std::string& text) {
   return word + "'";
 }
 
-std::string fish_option(const std::string& beginning, const OptionEntry& option) {
+std::string fish_option(const std::string& program, const std::string& beginning, const OptionEntry& option) {
   const std::string values = fmt::format("{}", fmt::join(known_values(option), " "));
   std::string line = beginning;
   for (const std::string& name : option.names)
     if (!option.is_argument)
       line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-  const bool has_files = option.files != OptionEntry::Files::kNone;
+  const bool is_word_or_file = !values.empty() && option.files == OptionEntry::Files::kEnding;
+  const bool has_files = option.files != OptionEntry::Files::kNone && !is_word_or_file;
   if (option.is_argument && !has_files && values.empty()) return "";
   if (option.is_argument && has_files) line += " -F";
   if (option.takes_value && !option.is_argument) line += has_files ? " -r -F" : " -x";
-  if (!values.empty()) line += " -a " + fish_word(values);
+  const std::string files = is_word_or_file ? fmt::format(" (__{}_files {})", program, option.ending) : "";
+  if (!values.empty()) line += " -a " + fish_word(values + files);
   return line + " -d " + fish_word(brief(option.help)) + "\n";
 }
 
@@ -59,13 +69,13 @@ std::string fish_completion(const CommandTable& table) {
                                  program, table.version) +
                      fish_frame(program);
   const std::string none = fmt::format("complete -c {0} -n __{0}_has_no_command", program);
-  for (const OptionEntry& option : table.options) text += fish_option(none, option);
+  for (const OptionEntry& option : table.options) text += fish_option(program, none, option);
   for (const CommandEntry& command : table.commands)
     text += fmt::format("{} -a {} -d {}\n", none, command.name, fish_word(command.summary));
   for (const CommandEntry& command : table.commands) {
     const std::string beginning = fmt::format("complete -c {0} -n '__{0}_runs {1}'", program, command.name);
     text += "\n";
-    for (const OptionEntry& option : command.options) text += fish_option(beginning, option);
+    for (const OptionEntry& option : command.options) text += fish_option(program, beginning, option);
   }
   return text;
 }

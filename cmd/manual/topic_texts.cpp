@@ -115,6 +115,35 @@ $ mtfc run char_lm.json --steps 500 --input tokens=text:book.txt,split=train --i
 $ mtfc run mnist.json --evaluate --load ck --input images=test.npy --input labels=test_labels.npy
 )";
 
+constexpr const char* kHardware =
+    R"(--hardware NAME predicts times for a bundled profile, and --hardware FILE.json for one of your own.
+A profile says what a device and its links can do: the rates of arithmetic by dtype, the memory and its bandwidth, and the
+latency and bandwidth of collectives. The bundled profiles are:
+
+* local :: a core of a present-day PC or server, in round figures: the default of cost-report, search and diff
+* xeon-amx :: a core of an Intel Xeon Platinum 8480+, with bf16 through AMX, in nodes of 112 cores on InfiniBand
+* epyc-infiniband :: a core of an AMD EPYC 7763 in nodes of 128 cores on InfiniBand
+* ethernet-cluster :: a core in nodes of 16, which share 10 Gbit/s of Ethernet, in round figures
+* a100-80g :: an NVIDIA A100 SXM of 80 GB, in nodes of eight on InfiniBand
+* h100 :: an NVIDIA H100 SXM of 80 GB, in nodes of eight on InfiniBand
+* tpu-v2 :: a core of a TPU v2 chip, with 8 GB, in a torus
+* tpu-v3 :: a core of a TPU v3 chip, with 16 GB, in a torus
+
+A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread. The files are in
+the folder hardware of the bundled models; "doc" says where the figures come from.
+
+To predict times for your machine, measure it; with --hosts or under mpiexec, the links of a cluster are measured too:
+
+$ mtfc calibrate -o here.json
+$ mtfc calibrate --hosts a:4,b:4 --mesh rows:2,cols:4 -o cluster.json
+$ mtfc cost-report model.json --mesh all:4 --layout batch:all --hardware here.json
+
+compile, explain and show need no hardware. If they are given one, they choose the plan of an annotated or propagated layout
+for it. mtfc run takes --hardware to compare predicted with measured times (--report).
+
+$ mtfc schema hardware -o hardware.schema.json  # for editors
+)";
+
 constexpr const char* kEnvironment = R"(mtfc reads these variables, apart from those of MPI and of launchers:
 
 * OMP_NUM_THREADS :: the threads of each rank, if --threads does not say it
@@ -154,6 +183,7 @@ const std::vector<Topic>& topics() {
       {"model", "model files: the computation, on whole tensors", kModel},
       {"layout", "meshes, rules and layout files: how tensors are split over devices", kLayout},
       {"data", "the sources of inputs, for --input and --valid", kData},
+      {"hardware", "hardware profiles: for which machine times are predicted", kHardware},
       {"environment", "environment variables, and launchers", kEnvironment},
       {"exit-codes", "the exit codes of all commands", kExitCodes},
   };

@@ -19,10 +19,13 @@ _%P_files() {
   _files "$@"
 }
 
+# The first argument is the pattern of the files.
 _%P_words_or_files() {
-  local ret=1
+  local ret=1 pattern=$1
+  shift
   compadd -- "$@" && ret=0
-  _files && ret=0
+  _path_files -g "$pattern" && ret=0
+  _path_files -/ && ret=0
   return ret
 }
 
@@ -59,7 +62,7 @@ std::string zsh_escaped(const std::string& text, const std::string& marks) {
 std::string zsh_action(const std::string& program, const OptionEntry& option) {
   const std::string words = fmt::format("{}", fmt::join(known_values(option), " "));
   if (!words.empty() && option.files == OptionEntry::Files::kNone) return fmt::format("({})", words);
-  if (!words.empty()) return fmt::format(" _{}_words_or_files {}", program, words);
+  if (!words.empty()) return fmt::format(" _{}_words_or_files \"*{}(-.)\" {}", program, option.ending, words);
   switch (option.files) {
     case OptionEntry::Files::kNone:
       return " ";

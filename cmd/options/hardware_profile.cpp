@@ -43,11 +43,12 @@ bool is_file(const std::string& name) {
 
 void add_hardware_option(CommandLine& line, std::string& hardware) {
   line.set_group(OptionGroup::kLimits);
-  line.add_option(
-          "--hardware", hardware,
-          "hardware for which times are predicted: a bundled profile, or a file written by `mtfc calibrate`")
+  line.add_option("--hardware", hardware,
+                  "hardware for which times are predicted: a bundled profile (mtfc help hardware lists "
+                  "them), or a file "
+                  "written by `mtfc calibrate`")
       .propose([] { return bundled(profiles()); })
-      .type_name("NAME|FILE")
+      .type_name("NAME|FILE.json")
       .show_default();
 }
 
@@ -56,10 +57,10 @@ void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& har
   line.add_option(
           "--hardware", hardware,
           "for annotated or propagated layouts: choose the plan with the shortest predicted step on this "
-          "hardware, a bundled profile or a file written by `mtfc calibrate` (default: the plan of least "
-          "cost)")
+          "hardware, a bundled profile (mtfc help hardware lists them) or a file written by `mtfc calibrate` "
+          "(default: the plan of least cost)")
       .propose([] { return bundled(profiles()); })
-      .type_name("NAME|FILE");
+      .type_name("NAME|FILE.json");
 }
 
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name) {

@@ -128,6 +128,8 @@ TEST_CASE("bash completes commands, options and values") {
   CHECK(in_bash({"check", "m.json", "--format=j"}, "' \t\n'") == Words{"--format=json"});
   CHECK(in_bash({"cost-report", "m.json", "--hardware", "tpu"}) == Words{"tpu-v2", "tpu-v3"});
   CHECK(in_bash({"cost-report", "m.json", "--hardware", "=", "tpu"}) == Words{"tpu-v2", "tpu-v3"});
+  CHECK(in_bash({"cost-report", "m.json", "--hardware", "m"}) == Words{"model.json", "my model.json"});
+  CHECK(in_bash({"cost-report", "m.json", "--hardware", "d"}).empty());
   CHECK(in_bash({"schema", "s"}) == Words{"search", "show"});
   CHECK(in_bash({"completion", "f"}) == Words{"fish"});
   CHECK(in_bash({"ops", "reduce_m"}) == Words{"reduce_max", "reduce_mean", "reduce_min"});
@@ -180,6 +182,10 @@ TEST_CASE("fish completes commands, options, values and files") {
   CHECK(in_fish("mtfc check m.json --format=") == Words{"--format=json", "--format=text"});
   CHECK(in_fish("mtfc schema s") == Words{"search", "show"});
   CHECK(in_fish("mtfc cost-report m.json --hardware tpu") == Words{"tpu-v2", "tpu-v3"});
+  CHECK(in_fish("mtfc cost-report m.json --hardware mod") == Words{"model.json"});
+  CHECK(in_fish("mtfc cost-report m.json --hardware=mod") == Words{"--hardware=model.json"});
+  CHECK(in_fish("mtfc cost-report m.json --hardware s") == Words{"saved/"});
+  CHECK(in_fish("mtfc cost-report m.json --hardware da").empty());
   CHECK(in_fish("mtfc run mod") == Words{"model.json"});
   CHECK(in_fish("mtfc run m.json --input images=da") == Words{"images=data.npy"});
   const Words listed = in_fish("mtfc run m.json --");
@@ -200,6 +206,8 @@ TEST_CASE("zsh completes commands, options, values and files") {
   CHECK(in_zsh("mtfc run mod") == Words{"model.json"});
   CHECK(in_zsh("mtfc check m.json --form") == Words{"--format"});
   CHECK(in_zsh("mtfc cost-report m.json --hardware tpu") == Words{"tpu-v2", "tpu-v3"});
+  CHECK(in_zsh("mtfc cost-report m.json --hardware mod") == Words{"model.json"});
+  CHECK(in_zsh("mtfc cost-report m.json --hardware da").empty());
   CHECK(in_zsh("mtfc run m.json --map na") == Words{"names.map"});
   CHECK(in_zsh("mtfc run m.json --input images=idx:di") == Words{"images=idx:digits.gz"});
 }

@@ -17,7 +17,7 @@
 namespace mtfc::manual_test {
 namespace {
 
-constexpr const char* kTopics[] = {"model", "layout", "data", "environment", "exit-codes"};
+constexpr const char* kTopics[] = {"model", "layout", "data", "hardware", "environment", "exit-codes"};
 
 std::string page(const std::string& arguments, int width = 80) {
   const auto [code, text] =
@@ -100,6 +100,20 @@ TEST_CASE("help that there is not") {
         "topics)\n");
   CHECK(outcome_in_models("$MTFC man run --all x") ==
         "exit 2: mtfc: error: --all writes all pages (leave out the name of the page and -o)\n");
+}
+
+TEST_CASE("the topic on hardware names every bundled profile, and no other") {
+  std::set<std::string> profiles;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(MTFC_SOURCE_DIR) + "/models/hardware"))
+    profiles.insert(entry.path().stem().string());
+  REQUIRE(profiles.contains("local"));
+  const std::string text = page("help hardware", 200);
+  const size_t begin = text.find("The bundled profiles are:");
+  REQUIRE(begin != std::string::npos);
+  const size_t end = text.find("\n\n", text.find("\n\n", begin) + 2);
+  CHECK(found_in(text.substr(begin, end - begin), "\n  ([a-z0-9-]+)  ") == profiles);
+  CHECK(page("cost-report --help", 200).find("mtfc help hardware lists them") != std::string::npos);
 }
 
 TEST_CASE("the examples of topics are right") {
