@@ -49,12 +49,31 @@ std::string written(const std::string& form, const Program& program) {
   return form == "text" ? program_text(program) : program_json(program);
 }
 
-// Leaves only the entry point that is to be printed, if one is named.
-void keep_entry(Program& program, const std::string& wanted) {
-  if (wanted.empty()) return;
-  const std::string name =
-      chosen_entry(wanted, [&](std::string_view entry) { return program.find(entry) != nullptr; });
-  std::erase_if(program.entry_points, [&](const EntryPoint& entry) { return entry.name != name; });
+bool is_printed(const Options& options, const std::string& entry) {
+  return options.entry.empty() || options.entry == entry;
+}
+
+void require_entry(const Options& options, const Program& program) {
+  if (!options.entry.empty())
+    chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
+}
+
+// What is printed while the program is compiled.
+void add_dumps(const Options& options, CompileOptions& compile_options) {
+  compile_options.dump_after = options.dump_after;
+  compile_options.dump_graph = [&](const std::string& entry, const std::string& graph) {
+    if (is_printed(options, entry))
+      std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << graph << "\n";
+  };
+  compile_options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
+    if (is_printed(options, entry.name))
+      std::cout << fmt::format("{} after {}\n", entry.name, options.dump_after) << entry_text(program, entry)
+                << buffers_text(entry) << "\n";
+  };
+  if (options.time_passes)
+    compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
+      std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
+    };
 }
 
 int run(const Options& options) {
@@ -68,21 +87,11 @@ int run(const Options& options) {
   compile_options.decode = true;
   compile_options.keep = options.outputs;
   compile_options.hardware = hardware ? &*hardware : nullptr;
-  compile_options.dump_after = options.dump_after;
-  compile_options.dump_graph = [&](const std::string& entry, const std::string& graph) {
-    std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << graph << "\n";
-  };
-  compile_options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
-    std::cout << fmt::format("{} after {}\n", entry.name, options.dump_after) << entry_text(program, entry)
-              << buffers_text(entry) << "\n";
-  };
-  if (options.time_passes)
-    compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
-      std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
-    };
+  add_dumps(options, compile_options);
   FittedProgram fitted =
       compile_within(model, layouts.front(), compile_options, options.memory_limit, compile_options.hardware);
   const Program& program = fitted.program;
+  require_entry(options, program);
   for (const std::string& warning : program.warnings)
     warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
@@ -92,7 +101,8 @@ int run(const Options& options) {
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
     show(layout_warnings({model, layouts.front(), fitted.options, program}, options.entry), false);
-  keep_entry(fitted.program, options.entry);
+  std::erase_if(fitted.program.entry_points,
+                [&](const EntryPoint& entry) { return !is_printed(options, entry.name); });
   write_text(options.file, written(form, program));
   return kExitSuccess;
 }

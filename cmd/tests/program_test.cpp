@@ -166,6 +166,10 @@ TEST_CASE("compile prints one entry point, and takes --format as other commands 
   CHECK(has(drawn, "evaluate"));
   CHECK(drawn.size() < mtfc("compile " + kMnist + " --format dot").out.size() / 2);
   CHECK(mtfc("compile " + kMnist + " --format json").out == mtfc("compile " + kMnist + " --emit json").out);
+  const std::string dump = mtfc("compile " + kMnist + " --dump-after partition --entry evaluate").out;
+  CHECK(dump.starts_with("evaluate after partition\n"));
+  CHECK(!has(dump, "train after partition"));
+  CHECK(mtfc("compile " + kMnist + " --dump-after partition --entry encode").code == 2);
   CHECK(mtfc("compile " + kMnist + " --entry decode").err ==
         "mtfc: error: the model has no entry point 'decode' (its file has no \"decode\")\n");
   CHECK(mtfc("compile " + kMnist + " --entry train --format json").err ==
