@@ -25,6 +25,7 @@
 #include "core/program/node_traffic.h"
 #include "formats/layout/mesh_choices.h"
 #include "formats/program/program_reader.h"
+#include "formats/report/pareto_picture.h"
 #include "formats/report/report_writer.h"
 
 namespace mtfc {
@@ -266,7 +267,8 @@ int run(const Options& options) {
   if (options.parts) table.parts = static_cast<size_t>(*options.parts);
   table.width = text_width(options.file, table.width);
   const std::optional<size_t> top = options.top ? std::optional(table.top) : std::nullopt;
-  write_text(options.file, format == "table"  ? report_table(layouts, table)
+  const std::string picture = options.pareto ? pareto_picture(layouts, table.width) : "";
+  write_text(options.file, format == "table"  ? report_table(layouts, table) + picture
                            : format == "csv"  ? report_csv(layouts, top)
                            : format == "html" ? page_of(layouts, options, hardware)
                                               : report_json(layouts));
@@ -318,7 +320,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_flag(
       "--pareto", options->pareto,
       "of several layouts, show only those that no other one beats in step time, memory and number of "
-      "devices together");
+      "devices together, and below the table draw them by time and memory");
   add_entry_option(line, options->entry, "report");
   line.add_option(
           "--ranks-per-node", options->ranks_per_node,

@@ -242,6 +242,18 @@ TEST_CASE("a sweep can be cut down to the layouts that no other one dominates") 
   CHECK(has(contents(folder / "r.html"), "<div class=cloud role=img"));
 }
 
+TEST_CASE("the layouts that no other one dominates are drawn below the table") {
+  const std::string sweep =
+      "$MTFC cost-report mnist.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols -q ";
+  const std::string text = outcome_in_models(sweep + "--pareto");
+  const size_t drawing = text.find("\ntime of a step (to the right) and memory per device (upwards)\n");
+  REQUIRE(drawing != std::string::npos);
+  CHECK(text.find("alignment and gaps") < drawing);
+  CHECK(text.find("[1]", drawing) != std::string::npos);
+  CHECK(!has(outcome_in_models(sweep), "upwards"));
+  CHECK(!has(outcome_in_models(sweep + "--pareto --format csv"), "upwards"));
+}
+
 TEST_CASE("a page says how it was made, and is the same whatever its name") {
   const ScratchFolder folder;
   const std::string report =

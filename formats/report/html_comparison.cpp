@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "formats/report/html_parts.h"
 #include "formats/report/html_sections.h"
+#include "formats/report/scale.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
 
@@ -52,29 +52,6 @@ std::string memory_cell(const CostReport& report, double most) {
   return html_number(peak, text, html_bar({{peak, kMemoryBarColour}}, most));
 }
 
-// Round numbers between two values, at most five.
-std::vector<double> round_numbers(double from, double to, double base) {
-  const double apart = (to - from) / 4, power = std::pow(base, std::floor(std::log(apart) / std::log(base)));
-  double step = base * power;
-  for (const double factor : {base / 2, 2.0, 1.0})
-    if (factor * power >= apart) step = factor * power;
-  std::vector<double> numbers;
-  for (double at = std::ceil(from / step) * step; at <= to; at += step) numbers.push_back(at);
-  return numbers;
-}
-
-// A range of values, a little wider than the values, and its round numbers.
-struct Scale {
-  Scale(double least, double most) {
-    const double margin = std::max(0.06 * (most - least), 0.02 * most);
-    from = std::max(0.0, least - margin);
-    to = most + margin;
-  }
-  double percent(double value) const { return 100 * (value - from) / (to - from); }
-
-  double from, to;
-};
-
 struct CloudPoint {
   size_t number;  // of the layout as given, from 1
   double work;
@@ -98,14 +75,14 @@ std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, cons
   constexpr size_t kMostNumbered = 30;  // beyond, only points of the front have numbers
   std::string html =
       "<div class=cloud role=img aria-label=\"the layouts as points, by the time of a step and by memory\">";
-  for (const double tick : round_numbers(time.from, time.to, 10))
+  for (const double tick : round_numbers(time, 10))
     html +=
         fmt::format("<i class=x style=\"left:{:.1f}%\"></i><small class=x style=\"left:{:.1f}%\">{}</small>",
-                    time.percent(tick), time.percent(tick), seconds_text(tick));
-  for (const double tick : round_numbers(memory.from, memory.to, 2))
+                    100 * time.share(tick), 100 * time.share(tick), seconds_text(tick));
+  for (const double tick : round_numbers(memory, 2))
     html += fmt::format(
         "<i class=y style=\"bottom:{:.1f}%\"></i><small class=y style=\"bottom:{:.1f}%\">{}</small>",
-        memory.percent(tick), memory.percent(tick), bytes_text(static_cast<int64_t>(tick)));
+        100 * memory.share(tick), 100 * memory.share(tick), bytes_text(static_cast<int64_t>(tick)));
   // The front is drawn last, so that nothing covers it.
   for (const bool is_first : {false, true})
     for (const CloudPoint& point : points) {
@@ -115,7 +92,7 @@ std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, cons
                           is_first      ? "front"
                           : is_numbered ? "number"
                                         : "dot",
-                          time.percent(point.work), memory.percent(static_cast<double>(point.memory)),
+                          100 * time.share(point.work), 100 * memory.share(static_cast<double>(point.memory)),
                           is_numbered ? fmt::format("{}", point.number) : "");
     }
   return html + "</div>";
