@@ -120,37 +120,45 @@ std::string reason_of(const UserError& error) {
   return text;
 }
 
-// The number of a layout, from 1, among those that are compared.
-struct LayoutNumber {
-  size_t number = 1;
-  size_t of = 1;
+// Layouts with their reports, and advice about each of them.
+struct AdvisedLayouts {
+  std::vector<ComparedLayout> layouts;
+  std::vector<std::vector<Diagnostic>> advice;  // as many as layouts
 };
 
-// Adds advice about a layout to its report and to the warnings that are shown, unless there are many layouts. Mere notes are
-// shown of a single layout.
-void add_advice(std::vector<Diagnostic> advice, const LayoutNumber& layout, CostReport& report,
-                std::vector<Diagnostic>& warnings) {
-  for (Diagnostic& warning : advice) {
+// Adds advice to what the report of a layout says.
+void add_advice(const std::vector<Diagnostic>& advice, CostReport& report) {
+  for (const Diagnostic& warning : advice)
     report.warnings.push_back(warning.hint.empty() ? warning.message
                                                    : fmt::format("{} ({})", warning.message, warning.hint));
-    if (layout.of > kMostAdvised || (layout.of > 1 && warning.severity == Severity::kNote)) continue;
-    if (layout.of > 1) warning.message = fmt::format("[{}] {}", layout.number, warning.message);
-    warnings.push_back(std::move(warning));
-  }
+}
+
+// Adds the advice to the warnings that are shown, unless there are many layouts. Mere notes are shown of a single layout.
+void show_advice(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
+  const size_t count = made.layouts.size();
+  if (count > kMostAdvised) return;
+  for (size_t i = 0; i < count; ++i)
+    for (Diagnostic& warning : made.advice[i]) {
+      if (count > 1 && warning.severity == Severity::kNote) continue;
+      if (count > 1) warning.message = fmt::format("[{}] {}", i + 1, warning.message);
+      warnings.push_back(std::move(warning));
+    }
 }
 
 // The model under each layout. If there are several, an illegal one is part of the result, unless all are
 // illegal.
-std::vector<ComparedLayout> compared(const Options& options, const Hardware& hardware, const Model& model,
-                                     const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
+AdvisedLayouts compared(const Options& options, const Hardware& hardware, const Model& model,
+                        const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = is_for_generation(options.entry);
   if (options.plans_for_hardware) compile_options.hardware = &hardware;
   for (const Layout& layout : layouts) check_rules(layout, model.dims);
-  std::vector<ComparedLayout> made;
+  AdvisedLayouts advised;
+  std::vector<ComparedLayout>& made = advised.layouts;
   std::vector<Diagnostic> errors;
   for (const Layout& layout : layouts) {
     made.push_back({model.name, layout, {}, {}, {}});
+    std::vector<Diagnostic>& advice = advised.advice.emplace_back();
     std::optional<Program> program;
     std::optional<Recomputation> recomputation;
     CompileOptions compiled_with;
@@ -174,12 +182,12 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     report(options, *program, hardware, made.back());
     if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
     // Which tensor could be gathered less is advice for the layout that one has, not for a choice among many.
-    add_advice(layouts.size() == 1 ? layout_warnings({model, layout, compiled_with, *program}, options.entry)
-                                   : waste_warnings(*program, entry_of(options, *program)),
-               {made.size(), layouts.size()}, *made.back().report, warnings);
+    advice = layouts.size() == 1 ? layout_warnings({model, layout, compiled_with, *program}, options.entry)
+                                 : waste_warnings(*program, entry_of(options, *program));
+    add_advice(advice, *made.back().report);
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
-  return made;
+  return advised;
 }
 
 void drop_repeated(std::vector<Diagnostic>& warnings) {
@@ -188,41 +196,46 @@ void drop_repeated(std::vector<Diagnostic>& warnings) {
 }
 
 // Drops the layouts that another one dominates.
-void keep_pareto(std::vector<ComparedLayout>& layouts, std::vector<Diagnostic>& warnings) {
-  const std::vector<size_t> front = pareto_front(layouts);
-  std::vector<ComparedLayout> kept;
-  for (const size_t index : front) kept.push_back(std::move(layouts[index]));
+void keep_pareto(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
+  const std::vector<size_t> front = pareto_front(made.layouts);
+  AdvisedLayouts kept;
+  for (const size_t index : front) {
+    kept.layouts.push_back(std::move(made.layouts[index]));
+    kept.advice.push_back(std::move(made.advice[index]));
+  }
   warnings.push_back(
       {{},
        fmt::format("{} of {} layouts are shown: no other has as short a step, as little memory "
                    "and as few devices",
-                   kept.size(), layouts.size()),
+                   kept.layouts.size(), made.layouts.size()),
        "",
        Severity::kNote});
-  layouts = std::move(kept);
+  made = std::move(kept);
 }
 
 // The reports of a saved program, or of the model under each layout.
 std::vector<ComparedLayout> reports(const Options& options, const Hardware& hardware) {
   const std::vector<Sources> sources = read_sources(options.model, swept(options));
   std::vector<Diagnostic> warnings;
-  std::vector<ComparedLayout> made;
+  AdvisedLayouts made;
   if (is_program(sources.front().model_text)) {
     const Program program = make_program(sources.front(), options.model, {}, warnings);
     require_fits(program, options.memory_limit);
     for (const std::string& warning : program.warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
-    made.push_back({program.model, program.layout, {}, {}, {}});
-    report(options, program, hardware, made.back());
-    add_advice(waste_warnings(program, entry_of(options, program)), {}, *made.back().report, warnings);
+    made.layouts.push_back({program.model, program.layout, {}, {}, {}});
+    report(options, program, hardware, made.layouts.back());
+    made.advice.push_back(waste_warnings(program, entry_of(options, program)));
+    add_advice(made.advice.back(), *made.layouts.back().report);
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
     made = compared(options, hardware, model, layouts, warnings);
     if (options.pareto) keep_pareto(made, warnings);
   }
+  show_advice(made, warnings);
   drop_repeated(warnings);
   show(warnings, options.model.quiet);
-  return made;
+  return std::move(made.layouts);
 }
 
 std::string format_of(const Options& options) {

@@ -314,4 +314,15 @@ TEST_CASE("a device order moves ranks and leaves numbers as they are") {
                         .substr(8))["layouts"][0]["device_order"] == Json({2, 0, 3, 1}));
 }
 
+TEST_CASE("warnings are about the layouts that --pareto leaves, by their numbers in the output") {
+  // Three of four devices are idle for a batch of 1; one device alone is as fast.
+  const std::string idle = "--set batch=1 --mesh a:4 --layout batch:a ",
+                    alone = "--mesh a:1 --layout batch:a ";
+  const std::string both = outcome_in_models("$MTFC cost-report mnist.json " + idle + alone);
+  CHECK(both.find("mtfc: warning: [1] 'batch' has 1 element for the 4 devices along a") != std::string::npos);
+  const std::string front = outcome_in_models("$MTFC cost-report mnist.json --pareto " + idle + alone);
+  CHECK(front.find("1 of 2 layouts are shown") != std::string::npos);
+  CHECK(front.find("warning") == std::string::npos);
+}
+
 }  // namespace mtfc::cost_report_test

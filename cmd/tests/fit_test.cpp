@@ -85,7 +85,8 @@ TEST_CASE("the layout that --fit writes runs as it says") {
                   kSmall, folder / "first.json"));
   CAPTURE(said);
   CHECK(said.starts_with("exit 0: "));
-  CHECK(said.find("transformer_lm, train: what fits into 391 KiB per device of local\n") != std::string::npos);
+  CHECK(said.find("transformer_lm, train: what fits into 391 KiB per device of local\n") !=
+        std::string::npos);
   const std::string mark = "/first.json has the layout of the first row, on 2 devices; it runs with ";
   const size_t at = said.find(mark);
   REQUIRE(at != std::string::npos);
