@@ -106,6 +106,13 @@ void check_dims(const Options& options, const Model& model, const Layout& fixed)
   if (!errors.empty()) throw UserError(std::move(errors));
 }
 
+void check_fixed(const Options& options, const Model& model, const Layout& fixed) {
+  check_rules(fixed, model.dims);
+  if (fixed.mesh.axes().empty())
+    throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
+  check_dims(options, model, fixed);
+}
+
 std::string entry_of(const Options& options, const Model& model) {
   return chosen_entry(options.entry, [&](std::string_view name) {
     return name == "train" ? has_train_entry(model) : name != "decode" || model.decode;
@@ -337,10 +344,7 @@ int run(const Options& options) {
   std::vector<Diagnostic> warnings;
   const auto [model, fixed] = read_model_and_layouts(sources, options.model, warnings);
   if (options.annotations) {
-    check_rules(fixed.front(), model.dims);
-    if (fixed.front().mesh.axes().empty())
-      throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
-    check_dims(options, model, fixed.front());
+    check_fixed(options, model, fixed.front());
     return run_over_annotations(options, model, fixed, std::move(warnings));
   }
   if (!has_plain_rules_only(fixed.front()) || !model.annotations.empty())
@@ -348,10 +352,7 @@ int run(const Options& options) {
         "search compares layouts of rules for all tensors, but the layout or the model has annotations, "
         "rules with \"in\", \"propagate\", \"shard_state_over\", \"regather\" or \"ring\"",
         "search --annotations keeps what is there; cost-report compares layouts of any kind");
-  check_rules(fixed.front(), model.dims);
-  if (fixed.front().mesh.axes().empty())
-    throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
-  check_dims(options, model, fixed.front());
+  check_fixed(options, model, fixed.front());
   const Hardware hardware = hardware_profile(options.hardware);
   const SearchOptions search = search_options(options, model, hardware);
   require_writable(options.file);

@@ -45,6 +45,7 @@ class PlainChoices {
     }
     add({}, axes);
     for (const int axis : axes) add({axis}, {});
+    if (choices_.empty()) choices_.emplace_back(dims().size(), 0);
     return std::move(choices_);
   }
 

@@ -16,6 +16,7 @@
 namespace mtfc {
 
 /// Legal choices of the space, without those that are mirror images of others, in the order in which they should be tried.
+/// If nothing can be split in these ways, the choice that splits nothing.
 std::vector<std::vector<uint16_t>> plain_choices(const Model& model, const SearchSpace& space);
 
 }  // namespace mtfc
