@@ -11,7 +11,7 @@ class StatusLine {
  public:
   enum class Place { kNowhere, kTerminal, kFile };
   /// In a file, each line comes `patience` or more after the one before it, and the first one as long after the start.
-  StatusLine(std::ostream& out, Place place, std::chrono::milliseconds patience = std::chrono::seconds(10))
+  StatusLine(std::ostream& out, Place place, std::chrono::milliseconds patience = std::chrono::seconds(20))
       : out_(out), place_(place), patience_(patience) {}
   ~StatusLine() { clear(); }
   StatusLine(const StatusLine&) = delete;

@@ -81,7 +81,7 @@ TEST_CASE("what is said to fit does, with the fewest microbatches") {
 TEST_CASE("the layout that --fit writes runs as it says") {
   const ScratchFolder folder;
   const std::string said = outcome_in_models(
-      fmt::format("$MTFC search transformer_lm.json --fit {} --devices 4 --memory-limit 400000 -o '{}'",
+      fmt::format("$MTFC search transformer_lm.json -q --fit {} --devices 4 --memory-limit 400000 -o '{}'",
                   kSmall, folder / "first.json"));
   CAPTURE(said);
   CHECK(said.starts_with("exit 0: "));

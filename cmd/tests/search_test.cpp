@@ -183,6 +183,8 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
   CHECK(at_once["gap"] == 1);
   CHECK(at_once["layouts"][0]["layout"] == Json({{"batch", {"a", "b"}}}));
   CHECK(at_once["lower_bound_s"] <= at_once["shortest_step_s"]);
+  CHECK(outcome_in_models(kSearch + "--devices 1 --time-limit 0")
+            .starts_with("exit 0: mnist, train: the best of 1 layout tried\n"));
   const Json all = json_of(kSearch + "--mesh a:2,b:2");
   CHECK(at_once["lower_bound_s"] <= all["shortest_step_s"]);
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --time-limit x").starts_with("exit 2: "));
