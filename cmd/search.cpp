@@ -19,6 +19,7 @@
 #include "cmd/searching/fit.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/status_line.h"
+#include "core/diagnostics/stop.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
 #include "core/search/layout_search.h"
@@ -196,8 +197,14 @@ std::vector<ComparedLayout> reports_of(const SearchResult& result, const Model& 
                                        const SearchOptions& search, const Hardware& hardware,
                                        const std::function<bool()>& is_late) {
   std::vector<std::optional<ComparedLayout>> made(result.best.size());
+  const std::function<bool()> stops = is_late, goes_on = [] { return false; };
   each_in_parallel(made.size(), search.threads, [&](size_t i) {
-    if (i == 0 || !is_late()) made[i] = report_of(result.best[i], model, search, hardware);
+    const StopScope scope(i == 0 ? goes_on : stops);
+    try {
+      made[i] = report_of(result.best[i], model, search, hardware);
+    } catch (const Stopped&) {
+      // There is no time for this report.
+    }
   });
   std::vector<ComparedLayout> reports;
   for (std::optional<ComparedLayout>& report : made) {
@@ -369,7 +376,7 @@ int run(const Options& options) {
   }
   SearchReport report{result, {}, search.memory_limit, seconds.count()};
   report.layouts = reports_of(result, model, search, hardware, [&] {
-    constexpr std::chrono::milliseconds kPatience{500};
+    constexpr std::chrono::milliseconds kPatience{900};
     const auto limit = std::chrono::seconds(options.time_limit.value_or(0)) + kPatience;
     return InterruptGuard::is_late() ||
            (options.time_limit && std::chrono::steady_clock::now() - start > limit);

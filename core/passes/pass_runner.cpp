@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "core/diagnostics/stop.h"
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
 #include "core/model/size_limits.h"
@@ -411,6 +412,7 @@ PartitionedEntry PassRunner::partitioned(const ShardedEntry& sharded, const Pass
 
 template <typename Work>
 auto PassRunner::timed(const char* pass, Work work) -> decltype(work()) {
+  check_stop();
   const auto start = std::chrono::steady_clock::now();
   auto result = blamed(pass, work);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

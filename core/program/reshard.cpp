@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/stop.h"
 #include "core/program/collective_cost.h"
 #include "core/program/reshard_search.h"
 #include "core/program/sent_elements.h"
@@ -123,6 +124,7 @@ const ReshardPlan& planned(const Resharding& change) {
   thread_local std::unordered_map<std::string, ReshardPlan> plans;
   std::string key = key_of(change);
   if (const auto at = plans.find(key); at != plans.end()) return at->second;
+  check_stop();
   if (plans.size() >= kMostKept) plans.clear();
   ReshardPlan plan = change.to.windows.empty()
                          ? cheapest_reshard(change, costed(change, DirectPlanner(change).plan()))

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/diagnostics/stop.h"
 #include "core/program/collective_cost.h"
 
 namespace mtfc {
@@ -148,6 +149,7 @@ class ReshardSearch {
     if (splits_.empty()) return {};
     reach(change_.from, {}, {std::nullopt, change_.from}, nullptr);
     while (!open_.empty()) {
+      check_stop();
       const auto [estimate, order, state] = open_.top();
       open_.pop();
       if (estimate >= best_) break;

@@ -12,6 +12,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/stop.h"
 #include "core/memory/fit_memory.h"
 #include "core/search/parallel.h"
 #include "core/search/plain_layouts.h"
@@ -103,10 +104,13 @@ CompiledBatch compile_batch(const SearchTask& task, const MeshSpaces& meshes, co
   CompiledBatch compiled{std::vector<std::optional<CompiledLayout>>(batch.size())};
   std::atomic<bool> is_stopped = false;
   each_in_parallel(batch.size(), task.options.threads, [&](size_t i) {
-    if (is_stopped || task.options.stops())
-      is_stopped = true;
-    else
-      compiled.layouts[i] = compile_layout(task, batch[i].layout(meshes), batch[i].least_s, ranking);
+    const StopScope scope(task.options.stops);
+    if (!is_stopped) try {
+        check_stop();
+        compiled.layouts[i] = compile_layout(task, batch[i].layout(meshes), batch[i].least_s, ranking);
+      } catch (const Stopped&) {
+        is_stopped = true;
+      }
   });
   compiled.is_stopped = is_stopped;
   return compiled;
@@ -181,19 +185,26 @@ std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
   return found;
 }
 
-// Makes the fastest layout fit that does not and could be one of the best. Returns false if there is none.
+// Makes the fastest layout fit that does not and could be one of the best. Returns false if there is none, or the search was
+// stopped before that.
 bool make_fit(const SearchTask& task, Findings& findings) {
   std::vector<FoundLayout>& large = findings.large;
   const auto fastest = std::min_element(large.begin(), large.end(), is_better);
   if (fastest == large.end() || findings.ranking.excludes(fastest->step_s)) return false;
-  FoundLayout found = std::move(*fastest);
-  large.erase(fastest);
-  if (std::optional<FoundLayout> made = fitted(task, found)) {
+  std::optional<FoundLayout> made;
+  try {
+    const StopScope scope(task.options.stops);
+    made = fitted(task, *fastest);
+  } catch (const Stopped&) {
+    return false;
+  }
+  if (made) {
     ++findings.counts.fitted;
     findings.ranking.add(*std::move(made));
   } else {
-    add_unfit(std::move(found), findings);
+    add_unfit(std::move(*fastest), findings);
   }
+  large.erase(fastest);
   findings.ranking.group();
   return true;
 }
@@ -339,7 +350,7 @@ Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCo
     search_tree(task, meshes, std::move(known), findings);
   } else {
     findings.is_stopped = true;
-    if (!plain.empty()) add_at_least(task, meshes, plain.front(), findings);
+    if (known.empty()) add_at_least(task, meshes, plain.front(), findings);
   }
   for (FoundLayout& found : findings.large) add_unfit(std::move(found), findings);
   findings.large.clear();
