@@ -7,7 +7,8 @@ set -euo pipefail
 [ $# -gt 0 ] || { sed -n '2,5s/^# *//p' "$0" >&2; exit 2; }
 scripts=$(cd "$(dirname "$0")" && pwd)
 
-"$scripts/install_packages.sh" chromium npm
+"$scripts/install_packages.sh" chromium
+command -v npm >/dev/null || "$scripts/install_packages.sh" npm
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 npm install --prefix "$folder" --silent --no-audit --no-fund axe-core@4 playwright-core@1
