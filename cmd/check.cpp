@@ -76,6 +76,7 @@ std::function<int()> setup(CommandLine& line) {
                   "text (mistakes on standard error) or json (all that is found, on standard output)")
       .check(one_of({"text", "json"}))
       .show_default();
+  line.add_hint("--strict", "errors instead of warnings: --deny warnings");
   line.add_option("--deny", options->denied, "take warnings for errors, so that the exit code is 2")
       .check(one_of({"warnings"}))
       .type_name("warnings");

@@ -197,19 +197,21 @@ void drop_repeated(std::vector<Diagnostic>& warnings) {
 
 // Drops the layouts that another one dominates.
 void keep_pareto(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
-  const std::vector<size_t> front = pareto_front(made.layouts);
+  std::vector<size_t> front = pareto_front(made.layouts);
+  std::sort(front.begin(), front.end());
   AdvisedLayouts kept;
   for (const size_t index : front) {
     kept.layouts.push_back(std::move(made.layouts[index]));
     kept.advice.push_back(std::move(made.advice[index]));
   }
-  warnings.push_back(
-      {{},
-       fmt::format("{} of {} layouts are shown: no other has as short a step, as little memory "
-                   "and as few devices",
-                   kept.layouts.size(), made.layouts.size()),
-       "",
-       Severity::kNote});
+  if (kept.layouts.size() < made.layouts.size())
+    warnings.push_back(
+        {{},
+         fmt::format("{} of {} layouts are shown: no other has as short a step, as little memory "
+                     "and as few devices",
+                     kept.layouts.size(), made.layouts.size()),
+         "",
+         Severity::kNote});
   made = std::move(kept);
 }
 
@@ -372,7 +374,9 @@ const Command kCostReportCommand = {
     .description =
         "Predicts the time of a step, the arithmetic, the bytes of each collective and mesh axis, and the "
         "memory of a device. It needs no cluster. With several --mesh or --layout, layouts are compared "
-        "side by side, the best one first: that with the shortest step among those that fit into memory.",
+        "side by side, the best one first: that with the shortest step among those that fit into memory. "
+        "mtfc "
+        "help rows says what the rows mean.",
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"

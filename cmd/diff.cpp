@@ -112,6 +112,8 @@ std::function<int()> setup(CommandLine& line) {
                   "the first layout: rules, as in batch:rows, or a layout file; or the second program")
       .required()
       .type_name("LAYOUT|PROGRAM");
+  line.add_hint("--layout",
+                "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4");
   line.add_option("B", options->b, "the second layout").type_name("LAYOUT");
   line.set_group(OptionGroup::kModel);
   line.add_option("--mesh", options->meshes,

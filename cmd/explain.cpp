@@ -82,10 +82,9 @@ int run(const Options& options) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
-  line.add_option(
-          "WHAT", options->what,
-          "a tensor, or the number of a step as compile and cost-report print it; without it, the ten "
-          "collectives that send most are listed")
+  line.add_option("WHAT", options->what,
+                  "a tensor, or the number of a step as compile prints it; without it, the ten "
+                  "collectives that send most are listed")
       .type_name("TENSOR|STEP");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);

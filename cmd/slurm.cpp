@@ -15,6 +15,7 @@
 #include "cmd/running/checkpoints.h"
 #include "cmd/running/run_command_line.h"
 #include "cmd/running/run_data.h"
+#include "cmd/running/run_header.h"
 #include "cmd/running/run_preparation.h"
 #include "core/diagnostics/error.h"
 
@@ -94,7 +95,11 @@ Program checked_program(RunOptions& options) {
   Program program = preparation.compile(sources, warnings);
   preparation.require_ready(program);
   show(warnings, options.model.quiet);
-  open_data(program, options, start);
+  const RunData data = open_data(program, options, start);
+  const EntryPoint& entry = main_entry(program, options.evaluate);
+  if (!options.model.quiet)
+    std::cerr << data_line(entry, data.inputs, options.inputs)
+              << random_data_warning(entry, data.inputs, options.inputs);
   return program;
 }
 
@@ -139,6 +144,8 @@ int write_job(Options& options, const std::vector<std::string>& given) {
   const Program program = checked_program(options.run);
   options.job.ranks_per_node = ranks_per_node(program, options.job.nodes);
   if (options.job.name.empty()) options.job.name = job_name(program.model);
+  if (!options.run.steps_given && !options.run.model.quiet)
+    std::cerr << "mtfc: warning: without --steps N, the job makes one step\n";
   if (options.run.every == 0 && !options.run.model.quiet)
     std::cerr << "mtfc: warning: without --every N, a job that loses a node begins anew at the last "
                  "checkpoint that a "
@@ -185,6 +192,8 @@ void add_job_options(CommandLine& line, Options& options) {
   line.add_option("--setup", job.setup,
                   "a line of the batch file before the run, as in 'module load mpich' (repeatable)")
       .type_name("LINE");
+  for (const char* name : {"--module", "--modules"})
+    line.add_hint(name, "lines before the run: --setup 'module load NAME'");
   line.set_group(OptionGroup::kOutput);
   line.add_option("-o", options.file, "the file to write; - is standard output")
       .type_name("FILE")

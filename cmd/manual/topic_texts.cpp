@@ -115,6 +115,41 @@ $ mtfc run char_lm.json --steps 500 --input tokens=text:book.txt,split=train --i
 $ mtfc run mnist.json --evaluate --load ck --input images=test.npy --input labels=test_labels.npy
 )";
 
+constexpr const char* kRows =
+    R"(mtfc cost-report predicts what a step of a layout costs. "Per device" means the device for which a figure is largest.
+formats/README.md explains each row in full, under "The rows of a report".
+
+Time:
+
+* predicted step time :: of one step, in which kernels run while collectives move data, if the links allow that
+* compute, communication :: of all kernels, and of all collectives, those that kernels hide included
+* roofline :: of a step in which everything overlaps, at the best rates: no schedule is faster
+* efficiency (MFU) :: the useful products at the peak rate of all devices, over the step time
+* tokens per step, per second :: the elements of the largest input of whole numbers: places of sequences, or labels
+* steps, time, device hours, price :: what training on the tokens after --tokens takes, at the --price of a device hour
+
+Arithmetic:
+
+* parameters :: the elements of all trained variables, and the bytes of them that a device holds
+* einsum, per device, all devices :: the operations of products: two for each multiplication with addition
+* einsum, useful :: the same of the model on one device
+* duplication :: the products of all devices over the useful ones: above 1, devices repeat the work of others
+* imbalance :: the products of the busiest device over the mean of all: above 1, others wait for it
+* other :: the operations that are not products
+
+Communication:
+
+* collectives, elements :: how many collectives a step has, and how many elements take part
+* bytes sent :: by a device to others, then by kind of collective, and by the axes of the mesh over which it runs
+
+Memory:
+
+* memory at the peak :: of a device when it is fullest, and whether that fits; the rows below it add up to this
+* variables, optimizer state, caches :: what is kept from step to step
+* inputs, activations, gradients :: the batch, what operations have made, and the complete gradients of variables
+* workspace, alignment and gaps :: what kernels need while they run, and what is lost between tensors
+)";
+
 constexpr const char* kHardware =
     R"(--hardware NAME predicts times for a bundled profile, and --hardware FILE.json for one of your own.
 A profile says what a device and its links can do: the rates of arithmetic by dtype, the memory and its bandwidth, and the
@@ -184,6 +219,7 @@ const std::vector<Topic>& topics() {
       {"layout", "meshes, rules and layout files: how tensors are split over devices", kLayout},
       {"data", "the sources of inputs, for --input and --valid", kData},
       {"hardware", "hardware profiles: for which machine times are predicted", kHardware},
+      {"rows", "the rows of a cost report, one by one", kRows},
       {"environment", "environment variables, and launchers", kEnvironment},
       {"exit-codes", "the exit codes of all commands", kExitCodes},
   };

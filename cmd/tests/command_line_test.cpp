@@ -63,6 +63,16 @@ TEST_CASE("options of other programs are answered with those of mtfc") {
           no_option(option, "the mesh says how many ranks there are: --mesh all:4"));
 }
 
+TEST_CASE("options of other names are answered with the right ones") {
+  CHECK(said("check mnist.json --strict") ==
+        refusal("there is no option '--strict' (errors instead of warnings: --deny warnings)"));
+  CHECK(said("slurm mnist.json --nodes 1 --module mpich") ==
+        refusal("there is no option '--module' (lines before the run: --setup 'module load NAME')"));
+  CHECK(said("diff mnist.json --mesh a:4 --layout batch:a --layout hidden:a") ==
+        refusal("there is no option '--layout' (the layouts follow the model: mtfc diff MODEL batch:rows "
+                "hidden:rows --mesh rows:4)"));
+}
+
 TEST_CASE("a bundled model is named where there is no file of its name") {
   const std::string problem = "cannot read the model '{}': No such file or directory";
   const auto refused = [&](const char* name) {

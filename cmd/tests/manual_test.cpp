@@ -17,7 +17,8 @@
 namespace mtfc::manual_test {
 namespace {
 
-constexpr const char* kTopics[] = {"model", "layout", "data", "hardware", "environment", "exit-codes"};
+constexpr const char* kTopics[] = {"model", "layout",      "data",      "hardware",
+                                   "rows",  "environment", "exit-codes"};
 
 std::string page(const std::string& arguments, int width = 80) {
   const auto [code, text] =
@@ -180,6 +181,38 @@ TEST_CASE("the man page of a command has all that its help has") {
     const std::string examples = help.substr(help.find("\nExamples:\n") + 11);
     CHECK(man.find(examples.substr(2, std::min<size_t>(examples.find('\n') - 2, 30))) != std::string::npos);
   }
+}
+
+TEST_CASE("help rows explains every row of a cost report") {
+  const std::string help = page("help rows", 200);
+  std::vector<std::string> terms;  // in lower case, between the indent and the meaning
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  ") && line[2] != ' ') terms.push_back(line.substr(2, 40));
+  REQUIRE(terms.size() > 15);
+  const auto is_explained = [&](const std::string& row) {
+    return std::any_of(terms.begin(), terms.end(),
+                       [&](const std::string& term) { return term.find(row) != std::string::npos; });
+  };
+  // Rows below another one belong to it: those of kinds of collectives and of axes, and figures per device.
+  const std::set<std::string> parts = {"all_reduce", "over a", "per device", "hardware",
+                                       "of a device's 3.73 GiB"};
+  std::istringstream report(
+      page(fmt::format("cost-report '{}/models/mnist.json' -q --mesh a:4 --layout batch:a --layout hidden:a",
+                       MTFC_SOURCE_DIR),
+           200));
+  int rows = 0;
+  bool begun = false;
+  for (std::string line; std::getline(report, line);) {
+    begun = begun || line.starts_with("devices ");
+    if (!begun || line.empty() || line.starts_with("devices ")) continue;
+    std::string row = line.substr(line.find_first_not_of(' '));
+    row = row.substr(0, std::min(row.find("  "), row.find(',')));
+    CAPTURE(row);
+    CHECK((parts.count(row) == 1 || is_explained(row)));
+    ++rows;
+  }
+  CHECK(rows > 25);
 }
 
 }  // namespace mtfc::manual_test

@@ -76,12 +76,17 @@ TEST_CASE("lines of set-up stand before the run, and times with units are conver
   CHECK(!has(job, "--setup"));
 }
 
-TEST_CASE("a warning says what a job without --every may lose") {
+TEST_CASE(
+    "warnings say what a job without --every may lose, and that one without --steps makes a single step") {
   const TrainingFolder folder;
-  CHECK(folder.said("$MTFC slurm model.json --input x=x.npy --nodes 1 --checkpoint ck -o job.sh") ==
-        "exit 0: mtfc: warning: without --every N, a job that loses a node begins anew at the last "
-        "checkpoint that a "
-        "signal has made it save\n");
+  const std::string write = "$MTFC slurm model.json --input x=x.npy --nodes 1 --checkpoint ck -o job.sh",
+                    data = "exit 0: data: x from x.npy\n",
+                    every =
+                        "mtfc: warning: without --every N, a job that loses a node begins anew at the last "
+                        "checkpoint that a signal has made it save\n";
+  CHECK(folder.said(write) == data + "mtfc: warning: without --steps N, the job makes one step\n" + every);
+  CHECK(folder.said(write + " --steps 9") == data + every);
+  CHECK(folder.said(write + " --steps 9 --every 2") == data);
 }
 
 TEST_CASE("options that do not fit are one error, and nothing is written") {

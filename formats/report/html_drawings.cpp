@@ -18,6 +18,9 @@ constexpr int kMemoryColumns = 500;   // those of them that the drawing of the m
 constexpr double kWidePiece = 4;      // columns of a piece of a lane that has a title of its own
 constexpr int64_t kMostRounds = 200;  // of a loop that are drawn one by one
 
+constexpr double kLastCentred =
+    92;  // percent; the label of a later tick ends at the tick, so that it stays on the page
+
 // An axis of time that the drawings of a step share.
 class TimeAxis {
  public:
@@ -46,9 +49,12 @@ class TimeAxis {
     size_t unit = 0;
     while (unit + 1 < kUnits.size() && ticks_.back() < 0.999 * kUnits[unit].first) ++unit;
     std::string text = "<div class=axis>";
-    for (const double tick : ticks_)
-      text += fmt::format("<span style=\"left:{:.1f}%\">{:.6g} {}</span>", 100 * tick / total_,
-                          tick / kUnits[unit].first, kUnits[unit].second);
+    for (const double tick : ticks_) {
+      const double at = 100 * tick / total_;
+      text += fmt::format("<span{} style=\"left:{:.1f}%\">{:.6g} {}</span>",
+                          at > kLastCentred ? " class=last" : "", at, tick / kUnits[unit].first,
+                          kUnits[unit].second);
+    }
     return text + "</div>";
   }
 

@@ -29,7 +29,7 @@ nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;fo
 .lane{display:block;width:100%;height:1.6rem;background:var(--soft);margin-bottom:.3em}
 .tick{fill:none;stroke:var(--text);stroke-opacity:.35;stroke-dasharray:2 3;vector-effect:non-scaling-stroke}
 .axis{position:relative;height:1.5em;font-size:.8rem;color:var(--dim)}
-.axis span{position:absolute;transform:translateX(-50%);white-space:nowrap}.axis span:first-child{transform:none}
+.axis span{position:absolute;transform:translateX(-50%);white-space:nowrap}.axis span:first-child{transform:none}.axis .last{transform:translateX(-100%)}
 .bar{height:.55rem;min-width:5rem;background:var(--soft);display:flex;gap:1px;margin-top:.15rem}.bar i{display:block;height:100%;min-width:1px}
 .cloud{position:relative;height:16rem;margin:.5rem .5rem 2rem 5rem;background:var(--soft);border-left:1px solid var(--dim);border-bottom:1px solid var(--dim)}
 .cloud>*{position:absolute}.cloud span{transform:translate(-50%,50%);border-radius:1rem;border:2px solid var(--c1);background:var(--back)}

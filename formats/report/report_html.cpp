@@ -62,7 +62,7 @@ std::string figures(const CostReport& report) {
 std::string warnings_list(const CostReport& report) {
   std::string html;
   for (const std::string& warning : report.warnings)
-    html += "<p class=dim>warning: " + html_escaped(warning) + "</p>\n";
+    html += "<p class=dim>" + html_escaped(warning) + "</p>\n";
   return html;
 }
 

@@ -222,6 +222,15 @@ std::vector<std::string> step_cells(const CostReport& report, const StepGroup& g
   return cells;
 }
 
+// Drops the columns in which only the head says something.
+void drop_blank_columns(std::vector<std::vector<std::string>>& rows) {
+  for (size_t column = rows[0].size(); column-- > 0;) {
+    const auto is_blank = [&](const std::vector<std::string>& row) { return row[column].empty(); };
+    if (rows.size() < 2 || !std::all_of(rows.begin() + 1, rows.end(), is_blank)) continue;
+    for (auto& row : rows) row.erase(row.begin() + static_cast<ptrdiff_t>(column));
+  }
+}
+
 constexpr size_t kWideEnough = 76;  // for the phase of a step
 constexpr size_t kWideEnoughForAll =
     90;  // for its phase and a count, beside the longer names of repeated blocks
@@ -241,6 +250,7 @@ std::string steps_text(const CostReport& report, const TableOptions& options) {
   if (report.time) rows[0].push_back("time");
   for (const char* head : {"FLOP", "sent", "over"}) rows[0].push_back(head);
   for (auto group = groups.begin(); group != end; ++group) rows.push_back(step_cells(report, *group, with));
+  drop_blank_columns(rows);
   size_t fixed = 2;
   for (size_t c = 1; c < rows[0].size(); ++c) {
     size_t most = 0;

@@ -137,7 +137,7 @@ std::string time_meter(double seconds, double most, const char* colour) {
 
 std::string runs_table_beginning(const std::string& label, const std::vector<std::string>& heads) {
   std::string html = fmt::format(
-      "<div class=wide tabindex=0 role=region aria-label=\"{0}\"><table class=list><thead><tr>", label);
+      "<div class=wide tabindex=0 role=group aria-label=\"{0}\"><table class=list><thead><tr>", label);
   for (const std::string& head : heads) html += fmt::format("<th scope=col>{}</th>", head);
   return html + "</tr></thead><tbody>\n";
 }

@@ -369,6 +369,12 @@ std::string Feed::row_dim() const {
   return "";
 }
 
+int64_t Feed::epoch_rows() const {
+  for (const Source& source : sources_)
+    if (source.training.rows > 0) return source.training.rows;
+  return 0;
+}
+
 int64_t Feed::batch() const {
   for (const Source& source : sources_)
     if (source.training.rows > 0) return source.batch();

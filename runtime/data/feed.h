@@ -56,6 +56,8 @@ class Feed {
   int64_t rows_present(int64_t batch) const;
   /// The name of the dimension that the rows of a batch lie along, of size batch(); "" if nothing is iterated over.
   std::string row_dim() const;
+  /// The number of rows that training takes in turn; 0 if every step has the same or random data.
+  int64_t epoch_rows() const;
   /// Rows per batch: the size of the first dimension of the inputs that are iterated over, or 1.
   int64_t batch() const;
 
