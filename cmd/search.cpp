@@ -121,9 +121,11 @@ std::string entry_of(const Options& options, const Model& model) {
 }
 
 std::string progress_text(const SearchOptions::Progress& progress) {
-  return fmt::format("{} layouts compiled{}{}", grouped(progress.counts.compiled),
-                     progress.best ? ", best " + seconds_text(progress.best->step_s) : ", none fits yet",
-                     progress.bound_s > 0 ? ", none below " + seconds_text(progress.bound_s) : "");
+  std::string text = grouped(progress.counts.compiled) + " layouts compiled";
+  text += progress.best ? ", best " + seconds_text(progress.best->step_s) : ", none fits yet";
+  // The bound is of layouts that are not compiled yet. If it exceeds the best, they are looked at for the list alone.
+  if (progress.best && progress.bound_s >= progress.best->step_s) return text + ", which none can beat";
+  return progress.bound_s > 0 ? text + ", none below " + seconds_text(progress.bound_s) : text;
 }
 
 // The best layout so far, for the thread that ends a search which does not stop in time.
