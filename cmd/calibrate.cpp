@@ -16,6 +16,7 @@
 #include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
+#include "cmd/terminal/status_line.h"
 #include "core/diagnostics/error.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"
@@ -53,6 +54,14 @@ std::string quality_text(const Calibration& made) {
   return text;
 }
 
+// Tells what a single rank cannot measure.
+std::string links_warning(const Options& options) {
+  return fmt::format(
+      "mtfc: warning: one rank cannot measure the links between ranks, so use this profile for one device "
+      "only (for several, measure on their mesh, as in mtfc calibrate --mesh all:2 -o {})\n",
+      options.file == "-" ? "FILE.json" : options.file);
+}
+
 // On one rank of several, or alone.
 void measure(const Options& options, Processes& processes) {
   use_cores(options.threads, processes);
@@ -61,15 +70,14 @@ void measure(const Options& options, Processes& processes) {
   CalibrationOptions calibration;
   calibration.name = options.name;
   calibration.quick = options.quick;
-  const bool shows = talks && is_terminal(2);
-  if (shows)
-    calibration.begins = [](const std::string& what) {
-      if (!InterruptGuard::requested()) std::cerr << "\r\033[Kmeasuring " << what << std::flush;
-    };
+  StatusLine status(std::cerr, status_place(!talks));
+  calibration.begins = [&](const std::string& what) {
+    if (!InterruptGuard::requested()) status.show("measuring " + what);
+  };
   std::unique_ptr<NodeMemory> node;
   if (processes.uses_mpi()) node = std::make_unique<NodeMemory>(processes);
   Calibration made = calibrate(mesh, processes, node.get(), calibration);
-  if (shows) std::cerr << "\r\033[K";
+  status.clear();
   if (talks) std::cerr << quality_text(made);
   const std::string poor = poor_fits_text(made.fits);
   if (!poor.empty()) {
@@ -80,6 +88,7 @@ void measure(const Options& options, Processes& processes) {
           "measure again when it is idle{}; the profile's \"doc\" says so too\n",
           poor, options.quick ? " and without --quick" : "");
   }
+  if (talks && processes.size() == 1) std::cerr << links_warning(options);
   if (processes.speaks()) write_text(options.file, hardware_json(made.hardware));
 }
 
@@ -126,7 +135,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option(
           "--mesh", options->mesh,
           "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
-          "all ranks)")
+          "all ranks; without --hosts or a launcher, one rank)")
       .type_name("AXIS:SIZE,...");
   line.add_flag("--quick", options->quick, "measure for only a few seconds, less accurately");
   add_hosts_option(line, options->hosts);
@@ -150,11 +159,14 @@ const Command kCalibrateCommand = {
     .summary = "measure this machine or cluster and write a hardware profile",
     .description =
         "Measures how fast this machine computes, moves memory and communicates, and writes a hardware "
-        "profile, from which cost-report and search predict times. With --hosts or under a launcher, it "
-        "measures the links of a cluster too. It says how far predictions are from measurements on sizes "
+        "profile, from which cost-report and search predict times. With a --mesh of several devices, it "
+        "starts "
+        "a rank for each and measures the links between them too; with --hosts or under a launcher, those of "
+        "a "
+        "cluster. It says how far predictions are from measurements on sizes "
         "that were held out.",
     .examples =
-        "  mtfc calibrate -o box.json && mtfc cost-report model.json --hardware box.json\n"
+        "  mtfc calibrate -o box.json && mtfc cost-report model.json --hardware box.json  # one device\n"
         "  mtfc calibrate --mesh rows:2,cols:2 -o box4.json\n"
         "  mtfc calibrate --hosts a:2,b:2 --mesh rows:2,cols:2 -o ab.json\n"
         "  mpiexec -n 64 mtfc calibrate --mesh rows:8,cols:8 -o cluster.json",

@@ -215,6 +215,18 @@ void keep_pareto(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
   made = std::move(kept);
 }
 
+// Adds it to the report of each layout for which the profile has no measured links, and once to the warnings that are shown.
+void warn_of_links(const Hardware& hardware, AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
+  bool is_shown = false;
+  for (ComparedLayout& layout : made.layouts) {
+    const std::optional<Diagnostic> warning = unmeasured_links_warning(hardware, layout.layout.mesh);
+    if (!warning || !layout.report) continue;
+    add_advice({*warning}, *layout.report);
+    if (!is_shown) warnings.push_back(*warning);
+    is_shown = true;
+  }
+}
+
 // The reports of a saved program, or of the model under each layout.
 std::vector<ComparedLayout> reports(const Options& options, const Hardware& hardware) {
   const std::vector<Sources> sources = read_sources(options.model, swept(options));
@@ -234,6 +246,7 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
     made = compared(options, hardware, model, layouts, warnings);
     if (options.pareto) keep_pareto(made, warnings);
   }
+  warn_of_links(hardware, made, warnings);
   show_advice(made, warnings);
   drop_repeated(warnings);
   show(warnings, options.model.quiet);

@@ -87,6 +87,8 @@ int run(const Options& options) {
   std::vector<Diagnostic> warnings;
   const std::vector<Program> programs =
       options.b ? compiled(options, hardware, warnings) : saved(options, warnings);
+  if (const auto warning = unmeasured_links_warning(hardware, {programs[0].layout, programs[1].layout}))
+    warnings.push_back(*warning);
   show(warnings, options.model.quiet);
   std::vector<ComparedEntry> entries;
   std::vector<CostReport> reports;

@@ -294,6 +294,7 @@ int run_over_annotations(const Options& options, const Model& model, const std::
                          std::vector<Diagnostic> warnings) {
   refuse_for_annotations(options, model);
   const Hardware hardware = hardware_profile(options.hardware);
+  if (const auto warning = unmeasured_links_warning(hardware, fixed)) warnings.push_back(*warning);
   const CompileOptions compiling = compile_options_of(options.model);
   const OfferedAxes offered{options.dims, options.has_most_axes ? options.max_axes_per_dim : 1,
                             !options.model.no_uneven};
@@ -363,6 +364,7 @@ int run(const Options& options) {
         "search --annotations keeps what is there; cost-report compares layouts of any kind");
   check_fixed(options, model, fixed.front());
   const Hardware hardware = hardware_profile(options.hardware);
+  if (const auto warning = unmeasured_links_warning(hardware, fixed)) warnings.push_back(*warning);
   const SearchOptions search = search_options(options, model, hardware);
   require_writable(options.file);
 
@@ -481,8 +483,9 @@ const Command kSearchCommand = {
         "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GiB\n"
         "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows  # keeps this rule\n"
         "  mtfc search model.json --fit --devices 64 --memory-limit 16GiB -o smallest.json\n"
-        "  mtfc calibrate -o here.json && mtfc search model.json --devices 4 --hardware here.json -o "
-        "best.json\n"
+        "  mtfc calibrate --mesh all:4 -o here.json && mtfc search model.json --devices 4 --hardware "
+        "here.json "
+        "-o best.json\n"
         "  mtfc run model.json --layout best.json",
     .setup = setup,
     .runs_nothing = true,

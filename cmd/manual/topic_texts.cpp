@@ -167,9 +167,10 @@ latency and bandwidth of collectives. The bundled profiles are:
 A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread. The files are in
 the folder hardware of the bundled models; "doc" says where the figures come from.
 
-To predict times for your machine, measure it; with --hosts or under mpiexec, the links of a cluster are measured too:
+To predict times for your machine, measure it with as many ranks as a run has; with --hosts or under mpiexec, a cluster is
+measured. Without --mesh, one rank is measured, and no links between ranks:
 
-$ mtfc calibrate -o here.json
+$ mtfc calibrate --mesh all:4 -o here.json
 $ mtfc calibrate --hosts a:4,b:4 --mesh rows:2,cols:4 -o cluster.json
 $ mtfc cost-report model.json --mesh all:4 --layout batch:all --hardware here.json
 

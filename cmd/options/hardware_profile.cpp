@@ -95,6 +95,23 @@ std::string profile_text(const std::string& name) {
   return read_text(bundled_path(name), "hardware profile");
 }
 
+std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, const Mesh& mesh) {
+  if (hardware.ranks != 1 || mesh.devices() == 1) return std::nullopt;
+  return Diagnostic{{},
+                    fmt::format("the profile '{}' was measured with one rank and has no links between "
+                                "ranks, so the predicted communication is far too short",
+                                hardware.name),
+                    fmt::format("mtfc calibrate --mesh {} -o FILE.json measures the links", to_string(mesh)),
+                    Severity::kWarning};
+}
+
+std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware,
+                                                   const std::vector<Layout>& layouts) {
+  for (const Layout& layout : layouts)
+    if (std::optional<Diagnostic> warning = unmeasured_links_warning(hardware, layout.mesh)) return warning;
+  return std::nullopt;
+}
+
 Hardware parsed_profile(const std::string& name, const std::string& text) {
   return read_hardware(text, name == "-" ? "<stdin>" : is_file(name) ? name : bundled_path(name));
 }

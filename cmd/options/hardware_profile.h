@@ -3,8 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/cost/hardware.h"
+#include "core/diagnostics/error.h"
+#include "core/tensors/layout.h"
 
 namespace mtfc {
 
@@ -28,5 +31,10 @@ Hardware hardware_profile(const std::string& name);
 std::string profile_text(const std::string& name);
 Hardware parsed_profile(const std::string& name, const std::string& text);
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);
+
+/// A warning if a single rank has measured the profile, and the mesh has several devices; of several layouts, the first such.
+std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, const Mesh& mesh);
+std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware,
+                                                   const std::vector<Layout>& layouts);
 
 }  // namespace mtfc

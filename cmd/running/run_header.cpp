@@ -100,6 +100,18 @@ std::string run_header(const Program& program, const EntryPoint& entry, const Ru
                      where);
 }
 
+std::string threads_warning(const Hardware& hardware, const Mesh& mesh, const RunPlace& place) {
+  if (hardware.threads_per_rank == 0 || hardware.threads_per_rank == place.threads) return "";
+  if (place.ranks != mesh.devices()) return "";  // all devices share the threads of one process
+  const std::string on_mesh = place.ranks > 1 ? fmt::format(" --mesh {}", printable(to_string(mesh))) : "";
+  return fmt::format(
+      "mtfc: warning: the profile '{}' was measured with {} per rank, but each rank of this run has {}, so "
+      "predicted times and the MFU are wrong (give --threads {}, or measure with mtfc calibrate{} --threads "
+      "{} -o FILE.json)\n",
+      printable(hardware.name), counted(hardware.threads_per_rank, "thread"), place.threads,
+      hardware.threads_per_rank, on_mesh, place.threads);
+}
+
 std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
                       const std::vector<std::string>& given) {
   const std::vector<const InputData*> all = data_of(entry, inputs);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cost/hardware.h"
 #include "core/program/program.h"
 #include "core/tensors/data.h"
 
@@ -29,6 +30,9 @@ struct RunPlace {
 ///   mesh all:2, layout hidden:all: 2 ranks on 1 host, 1 thread each, 3.44 MiB per rank
 std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
                        const RunPlace& place);
+
+/// A warning if the ranks of the profile had other threads than those of the run, or "".
+std::string threads_warning(const Hardware& hardware, const Mesh& mesh, const RunPlace& place);
 
 /// A line with the data of the entry point's inputs, or "" if it has none:
 ///

@@ -77,6 +77,9 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
   Program program = program_of(sources, options_, hardware(), warnings);
   for (Diagnostic& idle : idle_warnings(program, main_entry(program, options_.evaluate)))
     warnings.push_back(std::move(idle));
+  if (hardware_)
+    if (const auto warning = unmeasured_links_warning(*hardware_, program.mesh()))
+      warnings.push_back(*warning);
   return program;
 }
 

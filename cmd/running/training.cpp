@@ -68,8 +68,11 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
   const Program& program = run.executor.program();
   const std::vector<int>& nodes = run.processes().nodes();
   const std::set<int> hosts(nodes.begin(), nodes.end());
+  const RunPlace place{run.processes().size(), static_cast<int64_t>(hosts.size()), threads()};
+  const Hardware* hardware = run.measures.hardware;
   std::cerr << run_header(program, run.main, {run.first_step(), run.options.steps, run.options.evaluate},
-                          {run.processes().size(), static_cast<int64_t>(hosts.size()), threads()})
+                          place)
+            << (hardware ? threads_warning(*hardware, program.mesh(), place) : "")
             << data_line(run.main, run.data.inputs, run.options.inputs) << epoch
             << random_data_warning(run.main, run.data.inputs, run.options.inputs) << std::flush;
 }

@@ -205,6 +205,7 @@ int run_fit(const FitArguments& arguments) {
   share_batch(arguments, model, layouts, warnings);
   for (const Layout& layout : layouts) check_rules(layout, model.dims);
   const Hardware hardware = hardware_profile(arguments.hardware);
+  if (const auto warning = unmeasured_links_warning(hardware, layouts)) warnings.push_back(*warning);
   const int64_t limit = limit_of(arguments, hardware);
   require_writable(arguments.file);
   const InterruptGuard guard(3, [] { return std::string("a training step was being compiled"); });

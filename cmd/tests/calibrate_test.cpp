@@ -73,14 +73,22 @@ void check_profile(const Hardware& found, int64_t ranks) {
 
 TEST_CASE("calibration writes a profile that cost-report takes, of one rank and of two") {
   const ScratchFolder folder;
-  REQUIRE(said(folder, "$MTFC calibrate --quick -q -o one.json --name box") == "exit 0: ");
+  const std::string alone = said(folder, "$MTFC calibrate --quick -o one.json --name box");
+  CHECK(alone.starts_with("exit 0: measured in "));
+  CHECK(alone.ends_with(
+      "mtfc: warning: one rank cannot measure the links between ranks, so use this profile for one device "
+      "only (for several, measure on their mesh, as in mtfc calibrate --mesh all:2 -o one.json)\n"));
   // The axis of size 1 has no collectives to measure, and still has a name that layouts may use.
-  REQUIRE(said(folder, "$MTFC calibrate --quick --mesh rows:2,cols:1 -o two.json")
-              .starts_with("exit 0: measured in "));
+  const std::string both = said(folder, "$MTFC calibrate --quick --mesh rows:2,cols:1 -o two.json");
+  CHECK(both.starts_with("exit 0: measured in "));
+  CHECK_FALSE(has(both, "links between ranks"));
   const Hardware one = read_hardware(folder.read("one.json"), "one.json");
   const Hardware two = read_hardware(folder.read("two.json"), "two.json");
   CHECK(one.name == "box");
   CHECK(two.name == "calibrated");
+  CHECK(one.ranks == 1);
+  CHECK(two.ranks == 2);
+  CHECK(two.threads_per_rank >= 1);
   check_profile(one, 1);
   check_profile(two, 2);
   CHECK(hardware_json(one) == folder.read("one.json"));
@@ -96,6 +104,45 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
     CHECK(time["step_s"].get<double>() > 0);
     CHECK(time["step_s"].get<double>() < 60);
   }
+}
+
+TEST_CASE("commands warn of a profile that was measured by one rank, or with other threads") {
+  const ScratchFolder folder;
+  folder.write("one.json", R"({"name": "one", "ranks": 1, "threads_per_rank": 3, "flops": {"f32": 1e11},
+    "memory_bytes": 8e9, "memory_bandwidth": 1e10, "axes": {"*": {"latency_s": 1e-6, "bytes_per_s": 1e10}}})");
+  const std::string mnist = fmt::format("'{}/models/mnist.json' --hardware one.json ", MTFC_SOURCE_DIR);
+  const auto warning = [](const std::string& mesh) {
+    return fmt::format(
+        "mtfc: warning: the profile 'one' was measured with one rank and has no links between ranks, so the "
+        "predicted communication is far too short (mtfc calibrate --mesh {} -o FILE.json measures the "
+        "links)\n",
+        mesh);
+  };
+  CHECK(said(folder, "$MTFC cost-report " + mnist + ">out") == "exit 0: ");
+  CHECK(
+      said(folder, "$MTFC cost-report " + mnist +
+                       "--mesh all:4 --layout batch:all --layout hidden:all --format json -o report.json") ==
+      "exit 0: " + warning("all:4"));
+  for (const Json& layout : Json::parse(folder.read("report.json"))["layouts"])
+    CHECK(has(layout["warnings"].dump(), "was measured with one rank"));
+  CHECK(said(folder, "$MTFC search " + mnist + "--devices 2 >out") == "exit 0: " + warning("all:2"));
+  CHECK(said(folder, "$MTFC search " + mnist + "--mesh x:2 --annotations >out") ==
+        "exit 0: " + warning("x:2"));
+  CHECK(said(folder, "$MTFC search " + mnist + "--devices 2 --fit >out") == "exit 0: " + warning("all:2"));
+  CHECK(said(folder, "$MTFC diff " + mnist + "--mesh x:2 batch:x hidden:x >out") ==
+        "exit 0: " + warning("x:2"));
+  const std::string run = "$MTFC run " + mnist + "--steps 1 ";
+  const std::string threads =
+      "mtfc: warning: the profile 'one' was measured with 3 threads per rank, but each rank of this run has "
+      "1, "
+      "so predicted times and the MFU are wrong (give --threads 3, or measure with mtfc calibrate{} "
+      "--threads "
+      "1 -o FILE.json)\n";
+  const std::string two = said(folder, run + "--threads 1 --mesh x:2 --layout batch:x");
+  CHECK(two.starts_with("exit 0: " + warning("x:2")));
+  CHECK(has(two, fmt::format(fmt::runtime(threads), " --mesh x:2")));
+  CHECK(has(said(folder, run + "--threads 1"), fmt::format(fmt::runtime(threads), "")));
+  CHECK_FALSE(has(said(folder, run + "--threads 3"), "warning"));
 }
 
 TEST_CASE("calibration starts its ranks on the hosts that it is given") {

@@ -80,6 +80,8 @@ inline constexpr auto kEnumNames<Topology> =
 struct Hardware {
   std::string name;
   std::string doc;
+  // How it was measured; 0: not known. A single rank cannot measure the links between ranks.
+  int64_t ranks = 0, threads_per_rank = 0;
   // Per second, by dtype. Without bf16, it is computed as f32; any other missing dtype is as slow as the slowest
   std::map<std::string, double> flops;
   double memory_bytes = 0;

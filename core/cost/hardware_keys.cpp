@@ -8,6 +8,10 @@ constexpr std::string_view kBytesPerSecond = "bytes per second";
 const HardwareKey<Hardware> kHardwareKeys[] = {
     {"name", true, &Hardware::name, ""},
     {"doc", false, &Hardware::doc, ""},
+    {"ranks", false, CountField<Hardware>{&Hardware::ranks},
+     "the ranks with which the profile was measured; one rank cannot measure the links between ranks"},
+    {"threads_per_rank", false, CountField<Hardware>{&Hardware::threads_per_rank},
+     "the threads that each of these ranks had"},
     {"flops", true, HardwarePart::kFlops, "operations per second of one device, by dtype"},
     {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero},
      "the memory of one device"},

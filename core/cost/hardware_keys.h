@@ -24,6 +24,12 @@ struct NumberField {
   NumberRange range;
 };
 
+/// A whole number of at least 1; 0 stands for one that is not stated.
+template <typename Owner>
+struct CountField {
+  int64_t Owner::*member;
+};
+
 template <typename Owner>
 struct CurveField {
   Curve Owner::*member;
@@ -50,7 +56,7 @@ template <typename Owner>
 struct HardwareKey {
   std::string_view name;
   bool required;
-  std::variant<std::string Owner::*, bool Owner::*, NumberField<Owner>, CurveField<Owner>,
+  std::variant<std::string Owner::*, bool Owner::*, NumberField<Owner>, CountField<Owner>, CurveField<Owner>,
                OptionalCurveField<Owner>, HardwarePart>
       field;
   std::string_view doc;  // for the schema; that of a text or a HardwarePart may be empty

@@ -37,6 +37,12 @@ double ranged_number(const Cursor& at, NumberRange range) {
   return value.value_or(0);
 }
 
+int64_t count_of(const Cursor& at) {
+  const std::optional<int64_t> count = at.integer();
+  if (count && *count < 1) at.error(fmt::format("expected at least 1, found {}", *count));
+  return count.value_or(1);
+}
+
 // A number, or a list of [size, value] pairs in ascending order of sizes.
 Curve curve(const Cursor& at, double most = 0) {
   const auto value = [&](const Cursor& place) {
@@ -80,6 +86,7 @@ struct FieldReader {
   void operator()(const NumberField<Owner>& field) const {
     owner.*field.member = ranged_number(at, field.range);
   }
+  void operator()(const CountField<Owner>& field) const { owner.*field.member = count_of(at); }
   void operator()(const CurveField<Owner>& field) const { owner.*field.member = curve(at); }
   void operator()(const OptionalCurveField<Owner>& field) const { owner.*field.member = curve(at); }
   void operator()(HardwarePart part) const { read_part(at, part, owner); }
@@ -199,11 +206,7 @@ void read_topology(const Cursor& at, Hardware& hardware) {
     if (const auto kind = at.require("kind"))
       if (const auto name = kind->string(); name && *name != "two_level")
         kind->error(fmt::format("expected 'two_level', found '{}'", *name), "other topologies are a string");
-    if (const auto count = at.require("devices_per_node"))
-      if (const auto devices = count->integer()) {
-        if (*devices < 1) count->error(fmt::format("expected at least 1, found {}", *devices));
-        hardware.devices_per_node = *devices;
-      }
+    if (const auto count = at.require("devices_per_node")) hardware.devices_per_node = count_of(*count);
     if (const auto inside = at.find("inside")) hardware.inside = read_link(*inside);
     return;
   }

@@ -33,7 +33,8 @@ std::string profile(const std::string& more, const std::string& axes = "{}") {
 
 TEST_CASE("a profile with everything comes back from its own JSON") {
   const Hardware hardware = read_hardware(R"({
-    "name": "box", "doc": "for a test", "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9,
+    "name": "box", "doc": "for a test", "ranks": 4, "threads_per_rank": 2,
+    "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9,
     "memory_bandwidth": [[1e6, 3.5e11], [1e8, 1e10]], "write_bandwidth": 2e10, "overlap": 0.25,
     "step_overhead_s": 2e-6,
     "efficiency": {"einsum": [[1e6, 0.25], [1e9, 1]], "gelu": 0.125,
@@ -44,6 +45,8 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
     "topology": {"kind": "two_level", "devices_per_node": 8, "inside": {"latency_s": 0, "bytes_per_s": 2}}})",
                                           "h.json");
   CHECK(hardware.name == "box");
+  CHECK(hardware.ranks == 4);
+  CHECK(hardware.threads_per_rank == 2);
   CHECK(hardware.flops.at("bf16") == 4.5e13);
   CHECK(hardware.memory_bandwidth.at(1e7) == doctest::Approx(1.8e11));
   CHECK(hardware.write_bandwidth->at(1) == 2e10);
@@ -98,6 +101,7 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:3:36: error: /efficiency/einsum/1/0: the sizes must ascend, but 1 follows 2\n"
         "h.json:3:43: error: /efficiency/einsum/2: a point is a list of a size and a value\n"
         "h.json:3:55: error: /efficiency/gelu: the list has no points");
+  CHECK(complaint(profile(R"("ranks": 0)")) == "h.json:3:10: error: /ranks: expected at least 1, found 0");
   CHECK(complaint(profile(R"("overlap": 1.5)")) ==
         "h.json:3:12: error: /overlap: expected at most 1, found 1.5");
   CHECK(

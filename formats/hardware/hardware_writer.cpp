@@ -53,6 +53,9 @@ struct FieldWriter {
   void operator()(const NumberField<Owner>& field) const {
     if (!is_left_out(field.member)) set(rounded(owner.*field.member));
   }
+  void operator()(const CountField<Owner>& field) const {
+    if (!is_left_out(field.member)) set(owner.*field.member);
+  }
   void operator()(const CurveField<Owner>& field) const {
     if (!is_left_out(field.member)) set(curve_json(owner.*field.member));
   }

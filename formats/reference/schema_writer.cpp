@@ -227,6 +227,10 @@ struct FieldSchema {
     return json;
   }
   template <typename Owner>
+  Json operator()(const CountField<Owner>&) const {
+    return {{"type", "integer"}, {"minimum", 1}, {"description", doc}};
+  }
+  template <typename Owner>
   Json operator()(const CurveField<Owner>& field) const {
     return curve_schema(above_zero(std::string(field.unit)), doc);
   }

@@ -52,6 +52,8 @@ Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
              page = static_cast<double>(sysconf(_SC_PAGE_SIZE));
   hardware.memory_bytes = pages * page / processes.ranks_on_node();
   hardware.name = options.name;
+  hardware.ranks = processes.size();
+  hardware.threads_per_rank = threads();
   hardware.doc = fmt::format("Measured by mtfc calibrate: {} with {} on a node, {} a rank.",
                              processes.size() == 1 ? "1 rank" : fmt::format("{} ranks", processes.size()),
                              processes.ranks_on_node(),
