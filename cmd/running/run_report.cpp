@@ -1,6 +1,7 @@
 #include "cmd/running/run_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -14,9 +15,20 @@
 namespace mtfc {
 namespace {
 
+// The mean over ranks, as the times of steps are: where one rank is late, others wait for it within a step.
+RunTime mean_over_ranks(const RunTime& own, Processes& processes) {
+  constexpr double kNanoseconds = 1e9;
+  std::vector<int64_t> sums = {std::llround(own.inputs * kNanoseconds),
+                               std::llround(own.total * kNanoseconds)};
+  processes.sum(sums);
+  const double each = 1 / (kNanoseconds * static_cast<double>(processes.size()));
+  return {static_cast<double>(sums[0]) * each, static_cast<double>(sums[1]) * each};
+}
+
 RunFacts facts_of(Executor& executor, const MeasuredRun& run) {
   Processes& processes = executor.comm().processes();
   StepTimes times = run.timeline.times(run.entry, processes);
+  const RunTime time = mean_over_ranks(run.time, processes);
   RunFacts facts;
   facts.arena_bytes = executor.arena_bytes();
   facts.resident_bytes = processes.maximum(proportional_memory());
@@ -24,8 +36,8 @@ RunFacts facts_of(Executor& executor, const MeasuredRun& run) {
   facts.ranks_per_node = processes.ranks_on_node();
   facts.threads_per_rank = threads();
   facts.runs = times.runs;
-  facts.seconds_per_step = run.time.total;
-  facts.input_seconds = run.time.inputs;
+  facts.seconds_per_step = time.total;
+  facts.input_seconds = time.inputs;
   facts.mean_seconds = std::move(times.mean_seconds);
   facts.max_seconds = std::move(times.max_seconds);
   return facts;

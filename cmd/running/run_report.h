@@ -14,7 +14,7 @@ namespace mtfc {
 struct MeasuredRun {
   const EntryPoint& entry;
   const Timeline& timeline;  // of every step
-  RunTime time;              // mean of all runs
+  RunTime time;              // of this rank, the mean of all runs
 };
 
 /// Writes the counts of the last run beside the predicted ones, and the times that the runs took beside those that

@@ -181,9 +181,9 @@ std::string run_report_schema() {
   };
   const Json time = record(
       {{"runs", whole("of the entry point, over which times are averaged")},
-       {"seconds_per_step", seconds},
+       {"seconds_per_step", real("the mean over ranks")},
        {"steps_per_second", real()},
-       {"input_seconds", real("of a step, to fill the inputs")},
+       {"input_seconds", real("of a step, to fill the inputs: the mean over ranks")},
        {"predicted_seconds_per_step", seconds},
        {"by_kind", map_schema(timed({{"steps", whole()}}), "by kind of step")},
        {"steps",

@@ -60,7 +60,7 @@ struct RunFacts {
   int64_t ranks_per_node = 1;
   int64_t threads_per_rank = 1;
   int64_t runs = 0;             // runs of the entry point over which the times below are averaged
-  double seconds_per_step = 0;  // all of a run: its inputs, its steps, agreement between ranks
+  double seconds_per_step = 0;  // all of a run, its inputs and its steps: the mean over ranks
   double input_seconds = 0;     // the part of it that fills the inputs
   // For each step of the program, one run of it: the mean over devices, and the largest of any process.
   std::vector<double> mean_seconds, max_seconds;

@@ -66,9 +66,10 @@ std::string times_text(const ReportedRun& run) {
   add("inputs", "", run.input_seconds, std::nullopt);
   add("other", "", other_seconds(run), std::nullopt);
   add("a step", "", run.seconds_per_step, run.predicted_seconds_per_step);
-  return fmt::format("{}, {} on {}: {} {}, {} {} each; mean of {} {}{}\n\n{}", printable(run.model),
+  return fmt::format("{}, {} on {}: {} {}, {} {} each; mean {}{} {}{}\n\n{}", printable(run.model),
                      printable(run.entry), printable(run.mesh), run.ranks, run.ranks == 1 ? "rank" : "ranks",
-                     run.threads, run.threads == 1 ? "thread" : "threads", grouped(run.runs),
+                     run.threads, run.threads == 1 ? "thread" : "threads",
+                     run.ranks == 1 ? "of " : "over the ranks and ", grouped(run.runs),
                      run.runs == 1 ? "step" : "steps",
                      has_predicted ? ", predicted for " + printable(run.hardware) : "", aligned_rows(rows));
 }
