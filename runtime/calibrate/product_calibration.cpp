@@ -201,14 +201,15 @@ void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMe
 }
 
 std::map<std::string, double> quick_peaks(const std::vector<DType>& dtypes) {
-  constexpr double kBudget = 0.02;                // seconds
-  const int64_t n = threads() == 1 ? 512 : 1024;  // large enough for every thread
+  constexpr double kBudget = 0.05;  // seconds
+  // Large enough for every thread, and short enough to be measured between two turns of another process.
+  const int64_t n = threads() <= 4 ? 512 : 1024;
   const Product cube{1, n, n, n};
   Processes alone = Processes::alone();
   Stopwatch watch(alone, kBudget);
   std::map<std::string, double> peaks;
   for (const DType dtype : dtypes)
-    peaks[to_string(dtype)] = cube.flops() / timed_product(cube, dtype, nullptr).seconds(watch);
+    peaks[to_string(dtype)] = cube.flops() / timed_product(cube, dtype, nullptr).least_seconds(watch);
   return peaks;
 }
 

@@ -23,17 +23,28 @@ double Stopwatch::sample(const std::function<void()>& work, int64_t repeats) {
          static_cast<double>(repeats);
 }
 
-double Stopwatch::seconds(const std::function<void()>& work) {
+std::vector<double> Stopwatch::samples(const std::function<void()>& work) {
   sample(work, 1);  // touches memory for the first time
   const double first = std::max(1e-9, sample(work, 1));
   const auto repeats =
       static_cast<int64_t>(std::clamp(std::min(kLongest, budget_ / 10) / first, 1.0, 10000.0));
   const auto count =
       std::clamp(static_cast<int>(budget_ / (first * static_cast<double>(repeats))), kFewest, kMost);
-  std::vector<double> samples;
-  for (int i = 0; i < count; ++i) samples.push_back(sample(work, repeats));
-  std::nth_element(samples.begin(), samples.begin() + count / 2, samples.end());
-  return samples[static_cast<size_t>(count / 2)];
+  std::vector<double> taken;
+  for (int i = 0; i < count; ++i) taken.push_back(sample(work, repeats));
+  return taken;
+}
+
+double Stopwatch::seconds(const std::function<void()>& work) {
+  std::vector<double> all = samples(work);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
+double Stopwatch::least_seconds(const std::function<void()>& work) {
+  const std::vector<double> all = samples(work);
+  return *std::min_element(all.begin(), all.end());
 }
 
 }  // namespace mtfc

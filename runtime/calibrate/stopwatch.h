@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "runtime/processes/processes.h"
 
@@ -17,9 +18,12 @@ class Stopwatch {
   /// Returns the median seconds of a run of `work`, counting the slowest rank each time. All ranks run it
   /// equally often, several times in a row if a single run is too short to be timed.
   double seconds(const std::function<void()>& work);
+  /// Returns the least seconds of a run instead: how fast it is while no other process takes the cores.
+  double least_seconds(const std::function<void()>& work);
   Processes& processes() { return processes_; }
 
  private:
+  std::vector<double> samples(const std::function<void()>& work);
   double sample(const std::function<void()>& work, int64_t repeats);
 
   Processes& processes_;

@@ -68,6 +68,10 @@ double TimedProgram::seconds(Stopwatch& watch) {
   return watch.seconds([&] { executor_.run(entry_, run_++); });
 }
 
+double TimedProgram::least_seconds(Stopwatch& watch) {
+  return watch.least_seconds([&] { executor_.run(entry_, run_++); });
+}
+
 TimedProgram::Times TimedProgram::times(const Hardware& hardware) const {
   const std::vector<std::vector<MemoryAccess>> traffic = memory_traffic(entry_, program_.mesh());
   Times sum;

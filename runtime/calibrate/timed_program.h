@@ -26,6 +26,7 @@ class TimedProgram {
   TimedProgram(const std::vector<TensorType>& inputs, const TimedGraph& build, NodeMemory* node);
 
   double seconds(Stopwatch& watch);
+  double least_seconds(Stopwatch& watch);
   /// The seconds that `hardware` predicts for it.
   double predicted(const Hardware& hardware) const { return times(hardware).seconds; }
   /// The part of the prediction that is memory traffic.
