@@ -9,6 +9,17 @@
 #include "formats/model/symbol_table.h"
 
 namespace mtfc {
+namespace {
+
+// The hint for a name that is not among `known`.
+std::string near_or_all(const std::string& name, const std::vector<std::string>& known) {
+  constexpr size_t kMost = 10;
+  const std::string near = did_you_mean(name, known);
+  if (!near.empty() || known.empty()) return near;
+  return "it has " + nearest_listed(name, known, kMost);
+}
+
+}  // namespace
 
 ModelScope::ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets,
                        DiagnosticSink& sink)
@@ -152,7 +163,7 @@ void ModelScope::apply(const std::string& set) {
   const auto at = by_name_.find(name);
   if (at == by_name_.end())
     return sink_.error(location, fmt::format("the model has no param or dimension '{}'", name),
-                       did_you_mean(name, names()));
+                       near_or_all(name, names()));
   Definition& definition = definitions_[at->second];
   definition.location = {fmt::format("--set {}", name), 0, 0, ""};
   definition.in_string = false;
