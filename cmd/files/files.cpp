@@ -17,21 +17,12 @@
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
-#include "core/diagnostics/suggest.h"
+#include "formats/json/similar_file.h"
 #include "runtime/data/file_target.h"
 #include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 namespace {
-
-std::vector<std::string> neighbours(const std::string& path) {
-  std::vector<std::string> names;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, ignored))
-    names.push_back((folder / entry.path().filename()).string());
-  return names;
-}
 
 // The bytes that a text may have. A regular file says before it is read how many it has; anything else may never end.
 constexpr int64_t kMostInFile = int64_t{1} << 30, kMostInPipe = int64_t{1} << 28;
@@ -76,7 +67,7 @@ UniqueFd open_text(const std::string& path, const std::string& what, int flags) 
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
   if (!file)
     throw UserError("cannot read " + shown_name(path, what) + ": " + std::strerror(errno),
-                    did_you_mean(path, neighbours(path)));
+                    similar_file(path));
   return file;
 }
 

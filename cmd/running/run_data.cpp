@@ -53,7 +53,7 @@ void load_arrays(const Program& program, const std::vector<std::string>& loads, 
     try {
       values.emplace_back(variable, read_npy(file));
     } catch (const UnreadableFile& error) {
-      throw RunError(fmt::format("cannot read the values of '{}' from '{}': {}", name, file, error.reason));
+      throw RunError(fmt::format("cannot read the values of '{}' from '{}': {}", name, file, error.text()));
     }
   }
 }

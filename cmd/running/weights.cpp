@@ -52,8 +52,8 @@ std::vector<Safetensors> read_files(const std::string& path) {
     if (current != path)
       throw RunError(fmt::format("cannot read the weights in '{}', which the index '{}' names: {}", current,
                                  path, error.reason));
-    throw RunError(fmt::format(
-        "cannot read the weights in '{}': {} (one variable is loaded as NAME=FILE.npy)", path, error.reason));
+    throw RunError(fmt::format("cannot read the weights in '{}': {} ({})", path, error.reason,
+                               error.hint.empty() ? "one variable is loaded as NAME=FILE.npy" : error.hint));
   } catch (const RunError& error) {
     throw RunError(error.what() + earlier_checkpoint_text(current));
   }

@@ -195,6 +195,9 @@ TEST_CASE("what is missing, left over or of another shape is named") {
   CHECK(folder.loaded("--load nowhere") ==
         refusal("cannot read the weights in 'nowhere': No such file or directory (one variable is loaded as "
                 "NAME=FILE.npy)"));
+  CHECK(folder.loaded("--load w.safetensor") ==
+        refusal("cannot read the weights in 'w.safetensor': No such file or directory (did you mean "
+                "'w.safetensors'?)"));
   fs::create_directory(folder.path / "empty");
   CHECK(folder.loaded("--load empty") == refusal("there is no checkpoint in the folder 'empty'"));
 }

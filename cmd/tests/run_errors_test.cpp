@@ -184,6 +184,22 @@ TEST_CASE("broken .npy files") {
   const std::string good = matrix("<f4", std::string(24, 'x'));
   CHECK(said(folder, "--input i=i.npy --input x=none.npy") ==
         refusal("cannot read the data of input 'x' from 'none.npy': No such file or directory"));
+  folder.write("images.npy", good);
+  folder.write("images.bytes", good);
+  CHECK(said(folder, "--input i=i.npy --input x=imags.npy") ==
+        refusal("cannot read the data of input 'x' from 'imags.npy': No such file or directory (did you mean "
+                "'images.npy'?)"));
+  CHECK(
+      said(folder, "--input i=i.npy --input x=idx:images.byte") ==
+      refusal("cannot read the data of input 'x' from 'images.byte': No such file or directory (did you mean "
+              "'images.bytes'?)"));
+  CHECK(
+      said(folder, "--input x=x.npy --input i=text:images.byte") ==
+      refusal("cannot read the data of input 'i' from 'images.byte': No such file or directory (did you mean "
+              "'images.bytes'?)"));
+  CHECK(said(folder, "--input x=x.npy --input i=i.npy --load table=imags.npy") ==
+        refusal("cannot read the values of 'table' from 'imags.npy': No such file or directory (did you mean "
+                "'images.npy'?)"));
   fs::create_directory(folder.path / "folder.npy");
   CHECK(said(folder, "--input i=i.npy --input x=folder.npy") ==
         refusal("cannot read the data of input 'x' from 'folder.npy': not a regular file"));

@@ -375,7 +375,7 @@ InputData SpecReader::open() const {
     }
   } catch (const UnreadableFile& error) {
     throw RunError(
-        fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.reason));
+        fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.text()));
   }
   return data;
 }

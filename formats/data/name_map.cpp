@@ -67,7 +67,7 @@ NameMap::NameMap(const std::vector<std::string>& rules) {
       text.assign(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
     } catch (const UnreadableFile& error) {
       throw UserError(fmt::format("--map takes FROM=TO or a file of such lines, but '{}' can't be read: {}",
-                                  rule, error.reason));
+                                  rule, error.text()));
     }
     std::istringstream lines(text);
     int number = 0;

@@ -11,12 +11,13 @@
 #include <mutex>
 
 #include "core/diagnostics/printable.h"
+#include "formats/json/similar_file.h"
 
 namespace mtfc {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, int error) {
-  throw UnreadableFile(path, std::strerror(error));
+  throw UnreadableFile(path, std::strerror(error), error == ENOENT ? similar_file(path) : "");
 }
 
 struct Descriptor {

@@ -13,9 +13,17 @@ namespace mtfc {
 /// There is nothing to map: the file is missing, not a regular file, or this user may not read it. A caller
 /// that knows the purpose of the file can catch this and say so.
 struct UnreadableFile : RunError {
-  UnreadableFile(const std::string& path, const std::string& why)
-      : RunError(path + ": " + why), reason(why) {}
-  std::string reason;
+  UnreadableFile(const std::string& path, const std::string& why, const std::string& what_to_do = "")
+      : RunError(path + ": " + with_hint(why, what_to_do)), reason(why), hint(what_to_do) {}
+  /// The reason, with the hint in parentheses if there is one.
+  std::string text() const { return with_hint(reason, hint); }
+
+  std::string reason, hint;
+
+ private:
+  static std::string with_hint(const std::string& why, const std::string& hint) {
+    return hint.empty() ? why : why + " (" + hint + ")";
+  }
 };
 
 /// The memory in which a mapped file lies, and the name of the file as it is shown to people. Signal handlers read it.
