@@ -52,12 +52,12 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 }
 
 // The numbers of a training depend on the machine: the speed always, the last digits of a loss with the
-// processor's BLAS kernels, the threads with its cores.
+// processor's BLAS kernels, the threads with its cores. An epoch is as long as the text that is read, a document.
 std::string without_figures(const std::string& text) {
   return std::regex_replace(
       text,
       std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*|steps in .*|[0-9]+ threads?|"
-                 "(the largest difference is|rounding adds up to) .*"),
+                 "(the largest difference is|rounding adds up to|an epoch of) .*"),
       "$1$2 ?");
 }
 
