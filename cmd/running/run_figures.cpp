@@ -25,9 +25,7 @@ Hardware measured_peaks(const EntryPoint& entry, int64_t devices) {
 StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_t rows,
                          const Hardware* hardware) {
   StepWorkload work{rows, tokens_per_step(program), 0};
-  if (hardware)
-    work.peak_seconds =
-        useful_seconds_at_peak(program.mesh(), entry, predicted_counts(program, entry), *hardware);
+  if (hardware) work.peak_seconds = useful_seconds_at_peak(program.mesh(), entry, *hardware);
   return work;
 }
 

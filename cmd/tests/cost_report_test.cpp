@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "cmd/testing/shell.h"
@@ -35,6 +36,37 @@ TEST_CASE("a mesh with open sizes is tried in every way") {
         "exit 2: mtfc: error: --devices needs a mesh (as in --mesh rows:*,cols:*)\n");
   CHECK(outcome_in_models("$MTFC cost-report mnist.json --mesh 'a:*'") ==
         "exit 2: mtfc: error: the mesh a:* leaves sizes open (set the number of devices with --devices N)\n");
+}
+
+// The efficiency counts two operations for each multiplication with addition that the model itself needs.
+TEST_CASE("the efficiency counts the same work in every layout of a causal Transformer") {
+  constexpr double kLayers = 2, kBatch = 8, kLength = 64, kModel = 256, kHidden = 1024, kVocab = 4096,
+                   kHeads = 4, kHead = 64, kPeak = 22.5e12;
+  const double weights = kLayers * (4 * kModel * kHeads * kHead + 2 * kModel * kHidden) + kModel * kVocab;
+  // A weight is multiplied once in the forward pass, and for two gradients in the backward pass. Two products of an
+  // attention are in the forward pass and five in the backward pass, which computes the scores again.
+  const double pairs = kLayers * kBatch * kHeads * kLength * (kLength + 1) / 2;
+  const double flops = 2 * (3 * kBatch * kLength * weights + 7 * pairs * kHead);
+  const std::string command =
+      "$MTFC cost-report transformer_lm.json --set layers=2 --hardware tpu-v2 --format json --mesh "
+      "rows:4,cols:4 ";
+  const std::string layouts =
+      "--layout batch:rows --layout heads:cols --layout batch:rows,d_ff:cols --layout "
+      "batch:rows,heads:cols,d_ff:cols,vocab:cols --layout length:rows,memory_length:rows,d_ff:cols";
+  std::set<double> duplications;
+  for (const char* way : {"", "--propagate "}) {
+    const Json reports = Json::parse(outcome_in_models(command + way + layouts).substr(8))["layouts"];
+    REQUIRE(reports.size() == 5);
+    for (const Json& report : reports) {
+      CAPTURE(report.dump());
+      duplications.insert(report["flops"]["duplication"].get<double>());
+      const double counted =
+          report["time"]["efficiency"].get<double>() * report["time"]["step_s"].get<double>() * 16 * kPeak;
+      CHECK(counted == doctest::Approx(flops).epsilon(1e-9));
+    }
+  }
+  CHECK(*duplications.rbegin() > 1.5);
+  CHECK(duplications.size() > 3);
 }
 
 TEST_CASE("a layout that is not legal has its reason in a comparison, and is an error alone") {

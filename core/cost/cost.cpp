@@ -208,7 +208,7 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   report.layout = program.layout;
   report.warnings = program.warnings;
   report.plan = entry.plan;
-  report.arithmetic.einsum_useful = entry.useful_einsum_flops;
+  report.arithmetic.einsum_useful = entry.useful.flops;
   if (hardware) {
     report.time = predicted_time(program, entry, counts, *hardware);
     report.device_memory = memory_of(*hardware);

@@ -85,17 +85,6 @@ void add_products(std::span<const LocalType> operands, const LocalType& result, 
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
 
-// The type whose peak bounds an operation. Comparisons give bool, but compute in the type of their operands. Products of
-// bf16 may give f32, and everything else computes bf16 in f32.
-DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
-  if (is_product(op) && !operands.empty())
-    return product_dtype(operands.front().dtype,
-                         operands.size() == 2 ? operands[1].dtype : operands[0].dtype);
-  const DType dtype =
-      result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
-  return computed_dtype(dtype);
-}
-
 // True if the operation multiplies operands, so that products are added up.
 bool adds_products(const OpDef& op, size_t operands) {
   return op.family == Family::kAttention || op.family == Family::kConvolution ||
@@ -226,15 +215,24 @@ KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vec
   return time;
 }
 
-double share_useful(const Step& step) {
-  return step.op() && step.op()->family == Family::kAttention ? share_seen(step.attributes()) : 1;
+DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
+  if (is_product(op) && !operands.empty())
+    return product_dtype(operands.front().dtype,
+                         operands.size() == 2 ? operands[1].dtype : operands[0].dtype);
+  const DType dtype =
+      result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
+  return computed_dtype(dtype);
+}
+
+double share_useful(const OpDef& op, const Attributes& attributes) {
+  return op.family == Family::kAttention ? share_seen(attributes) : 1;
 }
 
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
   const std::vector<LocalType> operands = held_whole(global_types(entry, step.inputs)),
                                results = held_whole(global_types(entry, step.outputs));
-  const double flops =
-      static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) * share_useful(step);
+  const double flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) *
+                       share_useful(*step.op(), step.attributes());
   if (flops <= 0) return 0;
   const double peak = hardware.peak(rated_dtype(*step.op(), operands, results[0]));
   if (adds_products(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));

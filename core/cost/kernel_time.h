@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/cost/hardware.h"
@@ -34,8 +35,13 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
 KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
                           const Hardware& hardware);
 
-/// The share of a step's counted flops that are of use: of an attention, those of the pairs that are seen; otherwise 1.
-double share_useful(const Step& step);
+/// The dtype whose peak bounds an operation. Comparisons give bool, but compute in the dtype of their operands. Products of
+/// bf16 may give f32, and everything else computes bf16 in f32.
+DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result);
+
+/// The share of an operation's counted flops that are of use: of an attention, those of the pairs that are seen;
+/// otherwise 1.
+double share_useful(const OpDef& op, const Attributes& attributes);
 
 /// The least seconds that a kKernel step of a program for one device takes for its operations: at the best
 /// rate of their class, whatever the size.

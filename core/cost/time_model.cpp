@@ -59,8 +59,7 @@ class Clocks {
     }
     cost_.step_s = std::max(now_, network_);
     cost_.roofline_s = roofline_.seconds();
-    if (cost_.step_s > 0)
-      cost_.efficiency = useful_seconds_at_peak(mesh_, entry_, counts_, hardware_) / cost_.step_s;
+    if (cost_.step_s > 0) cost_.efficiency = useful_seconds_at_peak(mesh_, entry_, hardware_) / cost_.step_s;
     return cost_;
   }
 
@@ -188,22 +187,11 @@ class Clocks {
 
 }  // namespace
 
-double useful_seconds_at_peak(const Mesh& mesh, const EntryPoint& entry, const std::vector<StepCount>& counts,
-                              const Hardware& hardware) {
-  double at_peak = 0, all = 0;
-  for (size_t s = 0; s < entry.steps.size(); ++s) {
-    if (counts[s].flops_total == 0) continue;
-    const Step& step = entry.steps[s];
-    // Products of bf16 may give f32.
-    const ValueId typical = step.members().empty() && !step.inputs.empty() ? step.inputs[0] : step.outputs[0];
-    DType dtype = entry.values[typical].type.dtype;
-    if (step.multiplies() && step.inputs.size() == 2)
-      dtype = product_dtype(dtype, entry.values[step.inputs[1]].type.dtype);
-    const auto flops = static_cast<double>(counts[s].flops_total);
-    all += flops;
-    at_peak += flops * share_useful(step) / static_cast<double>(mesh.devices()) / hardware.peak(dtype);
-  }
-  return all > 0 ? at_peak * static_cast<double>(entry.useful_einsum_flops) / all : 0;
+double useful_seconds_at_peak(const Mesh& mesh, const EntryPoint& entry, const Hardware& hardware) {
+  double seconds = 0;
+  for (const auto& [dtype, flops] : entry.useful.needed)
+    seconds += static_cast<double>(flops) / hardware.peak(dtype);
+  return seconds / static_cast<double>(mesh.devices());
 }
 
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,

@@ -31,6 +31,7 @@
 #include "core/passes/steps/reuse_halos.h"
 #include "core/passes/steps/schedule.h"
 #include "core/passes/steps/steps_interface.h"
+#include "core/passes/useful_products.h"
 #include "core/passes/variable_placement.h"
 
 namespace mtfc {
@@ -56,16 +57,6 @@ struct GraphPass {
 };
 
 namespace {
-
-int64_t einsum_flops(const Graph& graph) {
-  int64_t flops = 0;
-  for (const Node& node : graph.nodes()) {
-    if (node.kind != NodeKind::kOp || !is_product(*node.op)) continue;
-    flops += node.op->flops({node.attributes, held_whole(graph.operand_types(node))},
-                            held_whole(graph.result_types(node)));
-  }
-  return flops;
-}
 
 // The split of the state in the parts of a loop, where leaves stand for the variables that it reads.
 StateSplit split_in_loop(const PassContext& context, const Graph& graph, const Node& loop) {
@@ -224,7 +215,7 @@ struct PassFault : InternalError {
 
 }  // namespace
 
-EntryGraph PassRunner::lower_graph(EntryGraph entry, int64_t& useful) {
+EntryGraph PassRunner::lower_graph(EntryGraph entry, UsefulProducts& useful) {
   timed_as_ = entry.name;
   return simplified(std::move(entry), useful);
 }
@@ -246,7 +237,7 @@ void PassRunner::check_graph(EntryGraph entry) {
   }
 }
 
-EntryPoint PassRunner::lower_steps(EntryGraph entry, int64_t useful, int64_t bytes,
+EntryPoint PassRunner::lower_steps(EntryGraph entry, UsefulProducts useful, int64_t bytes,
                                    std::vector<VariableDecl> caches) {
   timed_as_ = entry.name;
   std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(),
@@ -257,7 +248,7 @@ EntryPoint PassRunner::lower_steps(EntryGraph entry, int64_t useful, int64_t byt
 }
 
 ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                              const PlanHardware& hardware, int64_t& useful) {
+                              const PlanHardware& hardware, UsefulProducts& useful) {
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
   entry = regathered(std::move(entry), split_.regathered);
@@ -269,7 +260,7 @@ ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Shar
   return plan;
 }
 
-EntryPoint PassRunner::lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes,
+EntryPoint PassRunner::lower_plan(ChosenPlan plan, const UsefulProducts& useful, int64_t bytes,
                                   std::vector<VariableDecl> caches) {
   timed_as_ = plan.entry.entry.name;
   const auto decided = [&](const VariableDecl& cache) {
@@ -292,10 +283,11 @@ std::vector<ProgramVariable> PassRunner::with_caches(const std::vector<ProgramVa
 }
 
 EntryPoint PassRunner::finished(PartitionedEntry steps, const std::vector<ProgramVariable>& variables,
-                                std::vector<ProgramVariable> caches, int64_t useful, int64_t bytes) {
+                                std::vector<ProgramVariable> caches, const UsefulProducts& useful,
+                                int64_t bytes) {
   EntryPoint result = timed(
       kAssignBuffers, [&] { return assign_buffers(std::move(steps), variables, bytes, program_.mesh()); });
-  result.useful_einsum_flops = useful;
+  result.useful = useful;
   result.caches = std::move(caches);
   verify(kAssignBuffers, timed_as_, [&] { return problem_of(find_entry_fault(program_, result)); });
   dump(kAssignBuffers, result);
@@ -303,11 +295,12 @@ EntryPoint PassRunner::finished(PartitionedEntry steps, const std::vector<Progra
 }
 
 // The graph with the parts of its loops after the passes over graphs, and the parts of the loops in these.
-Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int64_t times, int64_t& useful) {
+Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int64_t times,
+                                     UsefulProducts& useful) {
   const auto lowered_part = [&](const LoopPart& part, size_t sums, int64_t rounds) {
-    int64_t flops = 0;
-    EntryGraph made = simplified(entry_of(part, entry, sums), flops);
-    useful += flops * rounds;
+    UsefulProducts of_part;
+    EntryGraph made = simplified(entry_of(part, entry, sums), of_part);
+    add(useful, of_part, rounds);
     made.graph = with_lowered_loops(std::move(made.graph), entry, rounds, useful);
     LoopPart lowered_to{std::move(made.graph), {}};
     for (const NamedTensor& output : made.outputs) lowered_to.results.push_back(output.tensor);
@@ -343,10 +336,10 @@ void PassRunner::verify_sharded(const char* pass, const ShardedEntry& sharded,
 }
 
 // The passes over graphs, of an entry point or of a part of a loop.
-EntryGraph PassRunner::simplified(EntryGraph entry, int64_t& useful) {
+EntryGraph PassRunner::simplified(EntryGraph entry, UsefulProducts& useful) {
   entry = run_graph_passes(run_graph_passes(std::move(entry), kExpansions), kSimplifications);
   require_countable(entry);
-  useful += einsum_flops(entry.graph);
+  add(useful, useful_products(entry.graph), 1);
   // A forward node that nothing but the backward pass has read is dead by now.
   return run_graph_pass(std::move(entry), kRecompute, false, [&](EntryGraph given) {
     return remove_dead(recompute(std::move(given), options_.recomputed));
@@ -381,13 +374,13 @@ EntryGraph PassRunner::regathered(EntryGraph entry, const std::set<std::string, 
 // The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
 // Adds the arithmetic of these to `useful`.
 PartitionedEntry PassRunner::steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
-                                      const StateSplit& split, int64_t& useful) {
+                                      const StateSplit& split, UsefulProducts& useful) {
   entry = regathered(std::move(entry), split.regathered);
   const auto lower_part = [&](EntryGraph part, int64_t times, const StateSplit& in_part) {
-    int64_t flops = 0;
-    EntryGraph graph = simplified(std::move(part), flops);
-    PartitionedEntry steps = steps_of(std::move(graph), variables, in_part, flops);
-    useful += flops * std::max<int64_t>(times, 1);
+    UsefulProducts of_part;
+    EntryGraph graph = simplified(std::move(part), of_part);
+    PartitionedEntry steps = steps_of(std::move(graph), variables, in_part, of_part);
+    add(useful, of_part, std::max<int64_t>(times, 1));
     return steps;
   };
   const PassContext context{program_.layout, split, split_, options_, variables, lower_part, {}};

@@ -28,34 +28,35 @@ class PassRunner {
       : program_(program), split_(split), options_(options) {}
   /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
   /// but for what is in loops.
-  EntryGraph lower_graph(EntryGraph entry, int64_t& useful);
+  EntryGraph lower_graph(EntryGraph entry, UsefulProducts& useful);
   /// Finds the mistakes that these passes find, in the loops of the entry point as well.
   void check_graph(EntryGraph entry);
   /// All other passes, of an entry point as lower_graph() gives it. `caches` follow the variables, which end
   /// at `bytes`.
-  EntryPoint lower_steps(EntryGraph entry, int64_t useful, int64_t bytes,
+  EntryPoint lower_steps(EntryGraph entry, UsefulProducts useful, int64_t bytes,
                          std::vector<VariableDecl> caches = {});
   /// Chooses the plan of an entry point as lower_graph() gives it, with its loops. `variables`: the shardings that are
   /// decided already. Adds to `useful` what the loops multiply.
   ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                    const PlanHardware& hardware, int64_t& useful);
+                    const PlanHardware& hardware, UsefulProducts& useful);
   /// All other passes, of a chosen plan.
-  EntryPoint lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes, std::vector<VariableDecl> caches);
+  EntryPoint lower_plan(ChosenPlan plan, const UsefulProducts& useful, int64_t bytes,
+                        std::vector<VariableDecl> caches);
 
  private:
   std::vector<ProgramVariable> with_caches(const std::vector<ProgramVariable>& caches) const;
   EntryPoint finished(PartitionedEntry steps, const std::vector<ProgramVariable>& variables,
-                      std::vector<ProgramVariable> caches, int64_t useful, int64_t bytes);
-  Graph with_lowered_loops(Graph graph, const std::string& entry, int64_t times, int64_t& useful);
+                      std::vector<ProgramVariable> caches, const UsefulProducts& useful, int64_t bytes);
+  Graph with_lowered_loops(Graph graph, const std::string& entry, int64_t times, UsefulProducts& useful);
   PartitionedEntry planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables);
   void verify_sharded(const char* pass, const ShardedEntry& sharded, const PassContext& context) const;
-  EntryGraph simplified(EntryGraph entry, int64_t& useful);
+  EntryGraph simplified(EntryGraph entry, UsefulProducts& useful);
   EntryGraph run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes);
   template <typename Run>
   EntryGraph run_graph_pass(EntryGraph entry, const char* name, bool keeps_gradients, Run run);
   EntryGraph regathered(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
   PartitionedEntry steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
-                            const StateSplit& split, int64_t& useful);
+                            const StateSplit& split, UsefulProducts& useful);
   PartitionedEntry partitioned(const ShardedEntry& sharded, const PassContext& context);
   template <typename Work>
   auto timed(const char* pass, Work work) -> decltype(work());

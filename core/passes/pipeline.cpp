@@ -169,12 +169,12 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   PassRunner passes(program, split, options);
   std::map<std::string, Sharding, std::less<>> variables = options.variables;
   variables.merge(fixed_variables(model, layout, split, annotations));
-  const auto chosen = [&](const std::string& name, int64_t& useful) {
+  const auto chosen = [&](const std::string& name, UsefulProducts& useful) {
     EntryGraph entry = annotations.applied(entry_named(model, name, options.keep));
     return passes.choose(passes.lower_graph(std::move(entry), useful), variables, hardware, useful);
   };
   const size_t deciding = deciding_index(model, options, entries);
-  int64_t first_useful = 0;
+  UsefulProducts first_useful;
   ChosenPlan first = chosen(entries[deciding], first_useful);
   variables.insert(first.variables.begin(), first.variables.end());
   const auto decided = [&](const VariableDecl& variable) {
@@ -190,7 +190,7 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
     const bool decides_caches =
         entries[i] == "decode" && has_encode_entry(model) && is_wanted("encode", options);
     if (!is_wanted(entries[i], options) && !decides_caches) continue;
-    int64_t useful = i == deciding ? first_useful : 0;
+    UsefulProducts useful = i == deciding ? first_useful : UsefulProducts();
     ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful);
     if (decides_caches) variables.insert(plan.variables.begin(), plan.variables.end());
     if (!is_wanted(entries[i], options)) continue;
@@ -260,7 +260,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   PassRunner passes(program, split, options);
   for (const std::string& name : entries) {
     if (!is_wanted(name, options)) continue;
-    int64_t useful = 0;
+    UsefulProducts useful;
     EntryGraph entry = passes.lower_graph(entry_named(model, name, options.keep), useful);
     std::vector<VariableDecl> caches = caches_of(model, name);
     program.entry_points.push_back(passes.lower_steps(std::move(entry), useful, bytes, std::move(caches)));
@@ -289,7 +289,7 @@ void check_compilable(const Model& model, const Layout& layout, const CompileOpt
 
 struct PreparedModel::Entry {
   EntryGraph graph;
-  int64_t useful = 0;
+  UsefulProducts useful;
 };
 
 PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
@@ -298,7 +298,7 @@ PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
   const StateSplit whole;
   PassRunner passes(nothing, whole, options_);
   for (const std::string& name : entries_of(model, options_)) {
-    int64_t useful = 0;
+    UsefulProducts useful;
     EntryGraph arithmetic = passes.lower_graph(entry_named(model, name, options_.keep), useful);
     entries_.push_back({std::move(arithmetic), useful});
   }
@@ -323,7 +323,7 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
       const int64_t times = std::max<int64_t>(node.loop->times, 1);
       for (const LoopPart* part : {&node.loop->condition, &node.loop->body}) {
         EntryGraph inner = entry_of(*part, name, part == &node.loop->body ? node.loop->sums : 0);
-        int64_t unused = 0;
+        UsefulProducts unused;
         parts.push_back({passes.lower_graph(std::move(inner), unused), outer * times});
       }
     }

@@ -221,6 +221,14 @@ struct ProgramVariable {
   int64_t bytes = 0;   // size of the largest shard
 };
 
+/// The flops of the products that the unpartitioned graph computes, without any that are computed again.
+struct UsefulProducts {
+  int64_t flops = 0;  // as reports count them: those of all pairs of an attention
+  /// By the dtype of the operands. Of an attention, only those of the pairs that its mask leaves. Empty in a program of an
+  /// earlier mtfc.
+  std::map<DType, int64_t> needed = {};
+};
+
 struct EntryPoint {
   std::string name;                      // init, train, evaluate, decode, encode
   std::optional<PlanFigures> plan = {};  // if it was chosen
@@ -231,8 +239,8 @@ struct EntryPoint {
   PerStep<Step> steps;
   std::vector<Binding> inputs;
   std::vector<Binding> outputs;
-  int64_t arena_bytes = 0;          // variables and caches included
-  int64_t useful_einsum_flops = 0;  // those of the unpartitioned graph
+  int64_t arena_bytes = 0;  // variables and caches included
+  UsefulProducts useful;
 };
 
 struct Program {

@@ -147,9 +147,9 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
     if (!entry.plan->hardware.empty()) json["plan"]["hardware"] = entry.plan->hardware;
   }
   for (const ProgramVariable& cache : entry.caches) json["caches"].push_back(variable_json(cache, mesh));
-  json.update(Json{{"arena_bytes", entry.arena_bytes},
-                   {"useful_einsum_flops", entry.useful_einsum_flops},
-                   {"inputs", bindings_json(entry.inputs)},
+  json.update(Json{{"arena_bytes", entry.arena_bytes}, {"useful_einsum_flops", entry.useful.flops}});
+  for (const auto& [dtype, flops] : entry.useful.needed) json["needed_flops"][to_string(dtype)] = flops;
+  json.update(Json{{"inputs", bindings_json(entry.inputs)},
                    {"outputs", bindings_json(entry.outputs)},
                    {"values", std::move(values)},
                    {"buffers", std::move(buffers)},

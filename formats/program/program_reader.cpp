@@ -244,8 +244,8 @@ class ProgramReader {
   // -- entry points --
 
   EntryPoint entry_point(const Cursor& at) const {
-    at.check_keys({"name", "plan", "caches", "arena_bytes", "useful_einsum_flops", "inputs", "outputs",
-                   "values", "buffers", "steps"});
+    at.check_keys({"name", "plan", "caches", "arena_bytes", "useful_einsum_flops", "needed_flops", "inputs",
+                   "outputs", "values", "buffers", "steps"});
     EntryPoint entry;
     entry.name = text(at, "name");
     if (at.find("caches"))
@@ -256,13 +256,26 @@ class ProgramReader {
                                plan->find("hardware") ? text(*plan, "hardware") : ""};
     }
     entry.arena_bytes = integer(at, "arena_bytes");
-    entry.useful_einsum_flops = integer(at, "useful_einsum_flops");
+    entry.useful.flops = integer(at, "useful_einsum_flops");
+    if (const auto needed = at.find("needed_flops")) entry.useful.needed = flops_by_dtype(*needed);
     entry.inputs = bindings(at, "inputs");
     entry.outputs = bindings(at, "outputs");
     for (const Cursor& item : list(at, "values")) entry.values.push_back(value(item));
     for (const Cursor& item : list(at, "buffers")) entry.buffers.push_back(buffer(item));
     for (const Cursor& item : list(at, "steps")) entry.steps.push_back(step(item));
     return entry;
+  }
+
+  static std::map<DType, int64_t> flops_by_dtype(const Cursor& at) {
+    std::map<DType, int64_t> found;
+    for (const NamedCursor& member : at.members("an object {dtype: flops}")) {
+      if (const auto dtype = value_named<DType>(member.key))
+        found[*dtype] = member.value.integer().value_or(0);
+      else
+        at.sink().error(member.key_location, fmt::format("unknown dtype '{}'", member.key),
+                        did_you_mean(member.key, enum_names<DType>()));
+    }
+    return found;
   }
 
   static std::vector<Binding> bindings(const Cursor& at, const char* key) {

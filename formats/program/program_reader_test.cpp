@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/cost/time_model.h"
 #include "core/passes/pipeline.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"
@@ -92,6 +93,22 @@ TEST_CASE("what is no program of this version says so") {
   CHECK(error_of(cut).find("error") != std::string::npos);
 }
 
+TEST_CASE("a program that an earlier mtfc saved without needed flops is read, and has no efficiency") {
+  const std::string text = example();
+  const size_t begin = text.find("\"needed_flops\""), end = text.find("\"inputs\"", begin);
+  REQUIRE(begin != std::string::npos);
+  const Program earlier = read_program(text.substr(0, begin) + text.substr(end), "program.json");
+  const Program now = read_program(text, "program.json");
+  Hardware hardware;
+  hardware.flops = {{"f32", 1e12}};
+  const EntryPoint& train = *now.find("train");
+  REQUIRE(train.useful.flops > 0);
+  CHECK(useful_seconds_at_peak(now.mesh(), train, hardware) ==
+        doctest::Approx(static_cast<double>(train.useful.flops) / 4 / 1e12));
+  CHECK(earlier.find("train")->useful.flops == train.useful.flops);
+  CHECK(useful_seconds_at_peak(earlier.mesh(), *earlier.find("train"), hardware) == 0);
+}
+
 TEST_CASE("a program that was changed is refused where it does not fit") {
   const std::string text = example();
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -107,6 +124,9 @@ TEST_CASE("a program that was changed is refused where it does not fit") {
         std::string::npos);
   CHECK(changed("\"arena_bytes\":", "\"arena_bytes\": 64, \"was\":").find("unknown key 'was'") !=
         std::string::npos);
+  CHECK(
+      changed("\"f32\": 327270400", "\"f23\": 327270400").find("unknown dtype 'f23' (did you mean 'f32'?)") !=
+      std::string::npos);
   // A buffer that is first alive behind the last step.
   const size_t steps = read_program(text, "program.json").entry_points.front().steps.size();
   CHECK(changed("\"first_step\":0", "\"first_step\":" + std::to_string(steps))

@@ -69,6 +69,7 @@ Json program_entry() {
        {"caches", list_of(reference("variable"))},
        {"arena_bytes", whole()},
        {"useful_einsum_flops", whole()},
+       {"needed_flops", map_schema(whole(), "by dtype")},
        {"inputs", bindings},
        {"outputs", bindings},
        {"values", list_of(reference("value"))},
@@ -78,7 +79,7 @@ Json program_entry() {
                                    {"first_step", any_whole()},
                                    {"last_step", any_whole()}}))},
        {"steps", list_of(reference("step"))}},
-      {"plan", "caches"});
+      {"plan", "caches", "needed_flops"});
 }
 
 Json learning_rate_of_program() {
