@@ -9,8 +9,8 @@
 #     --delay TIME       each message takes this time longer, as in 0.2ms (tc's netem, or delay_packets.cpp where
 #                        the kernel lacks it)
 #     --cores            shares the machine's cores among the hosts, the same number for each, at least one
-#     --traffic FILE     writes the bytes and packets that each host's network interface sends and receives, a JSON object
-#                        per host
+#     --traffic FILE     writes the bytes and packets that each host's network interface sends and receives, and how many
+#                        segments TCP sends again, a JSON object per host
 #     --signal NAME --after FILE     signals the launcher when FILE is no longer empty
 set -uo pipefail
 hosts=2 link= delay= cores= traffic= signal= after=
@@ -45,7 +45,8 @@ settings=(UCX_NET_DEVICES=eth0)
 [ -z "$link$delay$traffic" ] || [ -n "${UCX_TLS:-}" ] || settings+=(UCX_TLS=tcp,self)
 count() {
   for i in $(seq "$hosts"); do
-    echo "$name-$i $(ip -n $name-$i -s link show eth0 | awk '/RX:/ {getline; r = $1 " " $2} /TX:/ {getline; print $1, $2, r}')"
+    echo "$name-$i $(ip -n $name-$i -s link show eth0 | awk '/RX:/ {getline; r = $1 " " $2} /TX:/ {getline; print $1, $2, r}')" \
+      "$(ip netns exec $name-$i awk '/^Tcp: [0-9]/ {print $13}' /proc/net/snmp)"
   done
 }
 [ -z "$traffic" ] || count >"$scratch/before"
@@ -61,6 +62,6 @@ fi
 wait $launcher
 code=$?
 [ -z "$traffic" ] || count | paste -d' ' "$scratch/before" - |
-  awk '{printf "{\"host\": %d, \"sent\": %d, \"packets_sent\": %d, \"received\": %d, \"packets_received\": %d}\n",
-    NR, $7 - $2, $8 - $3, $9 - $4, $10 - $5}' >"$traffic"
+  awk '{printf "{\"host\": %d, \"sent\": %d, \"packets_sent\": %d, \"received\": %d, \"packets_received\": %d, \"segments_resent\": %d}\n",
+    NR, $8 - $2, $9 - $3, $10 - $4, $11 - $5, $12 - $6}' >"$traffic"
 exit $code

@@ -39,6 +39,7 @@ struct ProgramRun {
   Executor& executor;
   const EntryPoint& main;
   const RunMeasures& measures;
+  std::optional<Hardware> peaks = {};  // whose rates the MFU is of, on the rank that shows or logs it
 
   std::atomic<int64_t> saved =
       data.start ? data.start->step : -1;  // the step of the last checkpoint; -1: none
@@ -77,10 +78,12 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
             << random_data_warning(run.main, run.data.inputs, run.options.inputs) << std::flush;
 }
 
-// The profile whose peak rates the MFU is of, on the rank that shows or logs the MFU.
+// The profile whose peak rates the MFU of the steps is of, on the rank that shows or logs the MFU. Called where other ranks
+// wait for this one: if they began the first step, they would send what nobody takes.
 std::optional<Hardware> peaks_of(const ProgramRun& run) {
   const bool logs = !run.options.metrics.empty() || !run.options.tensorboard.empty();
   if (!run.processes().speaks() || (run.options.model.quiet && !logs)) return std::nullopt;
+  if (run.options.evaluate || run.first_step() >= run.options.steps) return std::nullopt;
   if (run.measures.hardware) return *run.measures.hardware;
   return measured_peaks(run.main, run.executor.devices());
 }
@@ -249,8 +252,7 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   tell_earlier(run, log);
   StopAgreement agreement(run.processes());
   StepsTaken taken;
-  const std::optional<Hardware> peaks = peaks_of(run);
-  taken.work = workload_of(run.executor.program(), run.main, feed.batch(), peaks ? &*peaks : nullptr);
+  taken.work = workload_of(run.executor.program(), run.main, feed.batch(), run.peaks ? &*run.peaks : nullptr);
   Progress progress = progress_of(run, taken.work);
   const RunClock clock;
   taken.step = run.first_step();
@@ -377,6 +379,7 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   if (reports || traces) executor.record(&timeline);
   const int64_t offset = traces ? clock_offset(run.processes()) : 0;
   executor.load(run.main);
+  run.peaks = peaks_of(run);
   require_same_files(run.processes(), files_of(data));
   if (run.talks()) warn_of_changed_files(data);
   require_intact(run.processes(), data.values);
