@@ -5,7 +5,8 @@
 #   scratch    a folder for this file's own files
 #   link, delay, cores      as the options of hosts.sh; may be empty
 #   login_is_separate       if not empty, the login node has process numbers of its own too
-#   has_ssh                 if not empty, each host runs an ssh server; root's home on the hosts is a folder in $scratch then
+#   has_ssh                 if not empty, each host that has process numbers of its own runs an ssh server; root's home on the
+#                           hosts is a folder in $scratch then
 # make_hosts fills anchors, which has the first process of each host, and keepers, which has the child of this script
 # that started it. Each takes all processes of the host with it. delayers has the programs that delay packets, if any.
 anchors=() keepers=() delayers=()
@@ -88,7 +89,8 @@ start_host() {
   has_own_processes $i && anchors[i]=$(tr -d ' ' </proc/$outer/task/$outer/children) || anchors[i]=$outer
   [ -n "${anchors[i]}" ] || unavailable "can't find the first process of a host"
   echo "${anchors[i]} ${place[*]}" >"$scratch/$name-$i.pid"
-  [ -z "${has_ssh:-}" ] || on_host $i dropbear -r "$scratch/host_key" -s -j -k -P '' 2>/dev/null ||
+  # Nobody logs in to a login node that shares the script's processes, and nothing would end its server.
+  [ -z "${has_ssh:-}" ] || ! has_own_processes $i || on_host $i dropbear -r "$scratch/host_key" -s -j -k -P '' 2>/dev/null ||
     unavailable "can't start an ssh server"
 }
 
