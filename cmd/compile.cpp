@@ -58,7 +58,7 @@ void require_entry(const Options& options, const Program& program) {
     chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
 }
 
-// What is printed while the program is compiled.
+// Prints the intermediate forms that --dump-after asks for while the program is compiled.
 void add_dumps(const Options& options, CompileOptions& compile_options) {
   compile_options.dump_after = options.dump_after;
   compile_options.dump_graph = [&](const std::string& entry, const std::string& graph) {

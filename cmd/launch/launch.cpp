@@ -460,7 +460,7 @@ StatusLine::Place status_place(bool quiet) {
 
 namespace {
 
-// What COLUMNS says, or 0.
+// Returns the width that the variable COLUMNS states, or 0 if it states none.
 int stated_width() {
   const int64_t columns = number(environment("COLUMNS"));
   return columns > 0 ? static_cast<int>(columns) : 0;

@@ -52,7 +52,7 @@ class Option {
   Option& required();
   /// One text is a list of values, as in batch,hidden.
   Option& split_at(char delimiter);
-  /// What to do instead of giving the option twice.
+  /// Sets the hint of the error that the option is given more than once.
   Option& hint_if_repeated(const std::string& hint);
 
   /// True once a command line has been parsed that has the option.
@@ -84,8 +84,8 @@ class CommandLine {
   void add_flag(const std::string& name, bool& target, const std::string& help);
   /// --version, which answers with `text`.
   void add_version_flag(const std::string& text);
-  /// What to do instead of giving `name`, an option of other programs that users may expect here, as in --lr. If it is given
-  /// with a number, that stands in place of VALUE in the hint.
+  /// Sets the hint of the error that there is no option `name`, which users know from other programs, as in --lr. If the user
+  /// gives it with a number, this number takes the place of VALUE in the hint.
   void add_hint(const std::string& name, const std::string& hint);
   /// Sentences for the man page that say what the command does.
   void set_description(const std::string& text);

@@ -173,7 +173,7 @@ TEST_CASE("a command says what to do in place of an option that it has not, and 
         "error: there is no option '--speed' (use --rate 0.5)");
   CHECK(mill.mistake({"grind", "wheat", "--speed=1e-3", "--top", "3"}) ==
         "error: there is no option '--speed' (use --rate 1e-3)");
-  // What follows is no number.
+  // The word after the option is no number, so the hint keeps VALUE.
   CHECK(mill.mistake({"grind", "--speed", "high", "wheat"}) ==
         "error: there is no option '--speed' (use --rate VALUE)");
   CHECK(mill.mistake({"grind", "wheat", "-n", "4"}) == "error: there is no option '-n' (use --threads 4)");

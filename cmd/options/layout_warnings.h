@@ -28,7 +28,7 @@ std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std
 /// The warnings and notes of devices that idle or hold copies alone, which compile nothing; also for a saved program.
 std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry);
 
-/// Those of devices that have nothing to do, or the same as others: what is worth knowing even before a run begins.
+/// The warnings of devices that have nothing to do, or the same work as others. `run` shows these alone.
 std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

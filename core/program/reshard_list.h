@@ -50,8 +50,8 @@ std::vector<ReshardStep> largest(std::vector<ReshardStep> reshards, size_t count
 /// `[batch/rows, hidden]`, and what the value is partial over.
 std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
 
-/// What a collective makes of the tensor: its new form, or the operation whose pieces are exchanged, since the result of
-/// that has dimensions of its own.
+/// Returns what a collective makes of the tensor: its new form, or the operation whose pieces are exchanged, because the result
+/// of such an operation has dimensions of its own.
 std::string target_text(const ReshardStep& reshard, const Mesh& mesh);
 
 }  // namespace mtfc
