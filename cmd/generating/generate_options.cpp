@@ -154,7 +154,7 @@ void check(const GenerateOptions& options) {
                     "leave out one of them");
   if (options.beams && (drawn || options.greedy))
     throw UserError(fmt::format("--beams can't be combined with {}", drawn ? drawn : "--greedy"),
-                    "beam search draws no tokens; --beams 1 is greedy");
+                    "beam search draws no tokens, and looks at more than the likeliest one");
   if (options.greedy && options.samples > 1)
     throw UserError("--samples with --greedy would return one result several times", "leave out one of them");
   if (options.length_penalty && !options.beams)

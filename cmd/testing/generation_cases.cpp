@@ -121,8 +121,10 @@ std::vector<Uncached::Beam> Uncached::beams(const Tokens& prompt, size_t length,
     next.resize(std::min(next.size(), 2 * count));
     live.clear();
     for (const Beam& beam : next) {
-      if (live.size() == count) break;
-      (beam.tokens.back() == stop ? ended : live).push_back(beam);
+      if (beam.tokens.back() == stop)
+        ended.push_back(beam);
+      else if (live.size() < count)
+        live.push_back(beam);
     }
   }
   ended.insert(ended.end(), live.begin(), live.end());

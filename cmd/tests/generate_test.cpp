@@ -459,10 +459,10 @@ TEST_CASE("what can't be generated is refused with a reason") {
         line("--top-k: expected 1 or more, found 0 (see mtfc generate --help)"));
   CHECK(refused(kChars, "--prompt a --greedy --top-k 5") ==
         line("--top-k is for drawing tokens, but --greedy draws none (leave out one of them)"));
-  CHECK(
-      refused(kChars, "--prompt a --beams 2 --temperature 0.5") ==
-      line(
-          "--beams can't be combined with --temperature (beam search draws no tokens; --beams 1 is greedy)"));
+  CHECK(refused(kChars, "--prompt a --beams 2 --temperature 0.5") ==
+        line("--beams can't be combined with --temperature (beam search draws no tokens, and looks at more "
+             "than the "
+             "likeliest one)"));
   CHECK(refused(kChars, "--prompt a --length-penalty 1") ==
         line("--length-penalty is for beam search (give --beams B)"));
   CHECK(refused(kChars, "--prompt a --beams 2 --length-penalty=-1") ==

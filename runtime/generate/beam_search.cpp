@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/diagnostics/error.h"
@@ -20,15 +21,16 @@ bool is_better(const Candidate& a, const Candidate& b) {
   return std::pair(a.beam, a.token) < std::pair(b.beam, b.token);
 }
 
-// The `count` best continuations of the beams, in order.
+// The `count` best continuations of the beams, in order. Those of probability 0 are none.
 std::vector<Candidate> best_candidates(const std::vector<Hypothesis>& live, std::span<const double> logits,
                                        size_t vocabulary, size_t count) {
   std::vector<Candidate> all;
   for (size_t beam = 0; beam < live.size(); ++beam) {
     const std::vector<double> tokens = log_probabilities(logits.subspan(beam * vocabulary, vocabulary));
     for (size_t token = 0; token < vocabulary; ++token)
-      all.push_back({live[beam].log_probability + tokens[token], static_cast<int64_t>(beam),
-                     static_cast<int64_t>(token)});
+      if (tokens[token] > -std::numeric_limits<double>::infinity())
+        all.push_back({live[beam].log_probability + tokens[token], static_cast<int64_t>(beam),
+                       static_cast<int64_t>(token)});
   }
   count = std::min(count, all.size());
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(), is_better);
@@ -46,7 +48,6 @@ std::vector<BeamStep> BeamSearch::advance(std::span<const double> logits) {
   std::vector<BeamStep> steps;
   std::vector<Hypothesis> next;
   for (const Candidate& candidate : best_candidates(live_, logits, logits.size() / beams, 2 * beams)) {
-    if (next.size() == beams) break;
     Hypothesis hypothesis = live_[static_cast<size_t>(candidate.beam)];
     hypothesis.tokens.push_back(candidate.token);
     hypothesis.log_probability = candidate.log_probability;
@@ -55,6 +56,7 @@ std::vector<BeamStep> BeamSearch::advance(std::span<const double> logits) {
       put_aside(std::move(hypothesis));
       continue;
     }
+    if (next.size() == beams) continue;  // a worse continuation may still end
     next.push_back(std::move(hypothesis));
     steps.push_back({candidate.beam, candidate.token});
   }

@@ -2,7 +2,9 @@
 // Beam search for one sequence. At each step it keeps the likeliest continuations of the likeliest
 // beginnings, with their length normalised as in GNMT (Wu et al. 2016, section 7): score = log p / ((5 +
 // length) / 6)^alpha, where length counts generated tokens. With alpha 0, plain log probabilities are
-// compared.
+// compared. A continuation that ends is a result even where it is less likely than all beams that go on: the best result
+// of one beam may therefore be shorter than the greedy sequence. Where there are as many beams as results are possible,
+// the search finds them all.
 //
 // The beams of a sequence share one cache, as in the flat beam search of GShard (Lepikhin et al. 2020,
 // appendix A.1): beam b writes to place position * beams + b, and a mask says which places are a beam's own
@@ -44,9 +46,9 @@ class BeamSearch {
   explicit BeamSearch(BeamOptions options);
 
   /// Advances one step, given the logits of every beam, [beams, vocabulary]. Among the 2 * beams best
-  /// continuations (ties are ordered by beam, then token), those that end are put aside; the best of the
-  /// others live on. In the first step only beam 0 counts, because all beams are equal. If fewer live on than
-  /// there are beams, the rest repeat the last of them and never count.
+  /// continuations (ties are ordered by beam, then token), all that end are put aside, and the best `beams` of the
+  /// others live on. Continuations of probability 0 do not count. In the first step only beam 0 counts, because all
+  /// beams are equal. If fewer live on than there are beams, the rest repeat the last of them and never count.
   std::vector<BeamStep> advance(std::span<const double> logits);
   /// True if no beam can become better than the results, or all beams have the maximum length.
   bool is_done() const;
