@@ -205,7 +205,9 @@ class Elimination {
   // True if a - b is larger than known_a - known_b.
   static bool is_worse(const PlanCost& a, const PlanCost& b, const PlanCost& known_a,
                        const PlanCost& known_b) {
-    return a + known_b > known_a + b;
+    const int64_t left = a.total + known_b.total, right = known_a.total + b.total;
+    return left != right && std::max(left, right) < PlanCost::kImpossible ? left > right
+                                                                          : a + known_b > known_a + b;
   }
 
   // Keeps the entries of a table of two variables for the values that are left.

@@ -16,10 +16,6 @@ std::string key_of(const FormTable::Held& tensor) {
   return key;
 }
 
-bool is_free(const PlanCost& cost) {
-  return cost == PlanCost{};
-}
-
 std::vector<Sharding> distinct(const std::vector<Sharding>& forms) {
   std::vector<Sharding> found;
   for (const Sharding& form : forms)
@@ -105,7 +101,7 @@ std::vector<std::vector<Sharding>> FormTable::sets_of(const Held& tensor, const 
   const size_t count = forms.size();
   std::vector<std::vector<bool>> gives(count, std::vector<bool>(count));
   for (size_t i = 0; i < count; ++i)
-    for (size_t j = 0; j < count; ++j) gives[i][j] = i == j || is_free(move(tensor, forms[i], forms[j]));
+    for (size_t j = 0; j < count; ++j) gives[i][j] = prices_.is_free(tensor.type, forms[i], forms[j]);
   const size_t most = std::min<size_t>({users, count > 40 ? size_t{1} : count > 14 ? size_t{2} : size_t{3}});
   std::vector<std::vector<size_t>> chosen;
   for (size_t i = 0; i < count; ++i) chosen.push_back({i});
@@ -150,7 +146,9 @@ const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::ve
     auto takes = std::make_shared<PairCosts>(made.sets.size(), lists_[id].size());
     for (size_t i = 0; i < made.sets.size(); ++i)
       for (size_t j = 0; j < lists_[id].size(); ++j) {
-        const auto gives = [&](const Sharding& form) { return is_free(move(tensor, form, lists_[id][j])); };
+        const auto gives = [&](const Sharding& form) {
+          return prices_.is_free(tensor.type, form, lists_[id][j]);
+        };
         const bool has = std::any_of(made.sets[i].begin(), made.sets[i].end(), gives);
         takes->at(i, j) = has ? PlanCost{} : PlanCost::impossible();
       }

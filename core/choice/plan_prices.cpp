@@ -6,7 +6,7 @@
 #include "core/cost/collective_time.h"
 #include "core/cost/kernel_time.h"
 #include "core/program/collective_cost.h"
-#include "core/program/reshard.h"
+#include "core/program/reshard_search.h"
 
 namespace mtfc {
 namespace {
@@ -53,6 +53,13 @@ PlanCost PlanPrices::exchange(int64_t bytes, const AxisList& axes) const {
   const CollectiveTime time =
       collective_time(CollectiveKind::kExchange, axes, mesh_, static_cast<double>(bytes), *hardware_);
   return {priced(time.seconds()), 1, bytes, bytes};
+}
+
+bool PlanPrices::is_free(const TensorType& type, const Sharding& from, const Sharding& to) const {
+  if (from == to) return true;
+  if (!from.windows.empty()) return false;
+  if (!to.windows.empty()) return reshard(type, from, to, false) == PlanCost{};
+  return is_slice({type.dims, from, to, mesh_});
 }
 
 PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const Sharding& to,

@@ -41,6 +41,8 @@ class PlanPrices {
   PlanCost exchange(int64_t bytes, const AxisList& axes) const;
   /// One reshard; impossible if it would make whole values partial. `for_update`: only updates of weights wait for it.
   PlanCost reshard(const TensorType& type, const Sharding& from, const Sharding& to, bool for_update) const;
+  /// Returns whether that reshard costs nothing, which takes less time to find out.
+  bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const;
 
  private:
   const Mesh& mesh_;

@@ -120,7 +120,7 @@ ReshardPlan windowed_plan(const Resharding& change);
 
 // Layers repeat, and strategies are compared by their reshards, so the same plans are needed again and again.
 const ReshardPlan& planned(const Resharding& change) {
-  constexpr size_t kMostKept = 1 << 14;
+  constexpr size_t kMostKept = 1 << 17;
   thread_local std::unordered_map<std::string, ReshardPlan> plans;
   std::string key = key_of(change);
   if (const auto at = plans.find(key); at != plans.end()) return at->second;

@@ -26,6 +26,9 @@ ReshardPlan costed(const Resharding& change, std::vector<Move> moves);
 /// the change, if there is none better.
 ReshardPlan cheapest_reshard(const Resharding& change, ReshardPlan known);
 
+/// True if every device keeps a part of what it holds, so that the cheapest plan sends nothing. Without windows.
+bool is_slice(const Resharding& change);
+
 /// `sharding` where the values are no longer partial over `axes`.
 Sharding without_partial(Sharding sharding, const AxisList& axes);
 

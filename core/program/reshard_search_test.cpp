@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "core/diagnostics/stop.h"
 #include "core/tensors/relayout.h"
 
 // The planner is compared with a brute force that shares nothing with it but the definition of a shard: all shardings
@@ -16,6 +17,9 @@ namespace mtfc::reshard_search_test {
 namespace {
 
 constexpr int64_t kNever = INT64_MAX / 4;
+constexpr int64_t kMostLookedAt = 400;
+
+using Split = std::vector<AxisList>;
 
 class BruteForce {
  public:
@@ -180,6 +184,23 @@ TEST_CASE("no sequence of moves sends less than a plan: three dimensions") {
 TEST_CASE("no sequence of moves sends less than a plan: three axes") {
   check_plans(shape({8, 12}), Mesh({{"x", 2}, {"y", 2}, {"z", 2}}));
   check_plans(shape({23}), Mesh({{"x", 2}, {"y", 3}, {"z", 2}}));
+}
+
+TEST_CASE("few shardings are looked at on the way to a plan") {
+  const Mesh mesh({{"x", 8}, {"y", 8}, {"z", 8}});
+  const Dims dims = shape({8, 8192, 32, 128});
+  const std::vector<Partial> over_z = {{2, ReduceKind::kSum}};
+  int64_t looked_at = 0;
+  const std::function<bool()> counts = [&] {
+    ++looked_at;
+    return false;
+  };
+  const StopScope scope(counts);
+  for (const Split& from : {Split{{}, {}, {}, {}}, Split{{0}, {}, {}, {}}, Split{{0}, {1}, {}, {}}})
+    for (const Split& to : {Split{{}, {}, {2}, {}}, Split{{0}, {}, {2}, {}}, Split{{}, {1}, {}, {}}})
+      plan_reshard(dims, {from, over_z}, {to, {}}, mesh);
+  CAPTURE(looked_at);
+  CHECK(looked_at < kMostLookedAt);
 }
 
 TEST_CASE("a reduction over one axis is done in slices over another one") {
