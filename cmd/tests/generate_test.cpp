@@ -26,6 +26,13 @@ const GenerationCase kWords = {
 const GenerationCase kExperts = {"moe_lm",
                                  {"layers=3", "d_model=20", "d_ff=31", "heads=3", "d_kv=7", "vocab=53",
                                   "length=17", "experts=5", "capacity_factor=2.5"}};
+// Positions in attention alone: rotations, and biases that grow with the distance.
+const GenerationCase kRotary = {
+    "transformer_lm",
+    {"layers=2", "d_model=20", "d_ff=31", "heads=3", "d_kv=6", "vocab=53", "length=17", "rotary=100"}};
+const GenerationCase kAlibi = {
+    "transformer_lm",
+    {"layers=2", "d_model=20", "d_ff=31", "heads=3", "d_kv=7", "vocab=53", "length=17", "alibi=1"}};
 // The weights have names and shapes of their own.
 const GenerationCase kGpt = {"gpt2", {"layers=2", "d_model=24", "heads=3", "positions=18", "vocab=53"}};
 
@@ -85,7 +92,7 @@ void check_cached_logits(const GenerationCase& model, const Split& split) {
 }  // namespace
 
 TEST_CASE("cached logits are those of the whole sequence, for every beam, position and layout") {
-  for (const GenerationCase& model : {kChars, kWords, kGpt}) {
+  for (const GenerationCase& model : {kChars, kWords, kGpt, kRotary, kAlibi}) {
     check_cached_logits(model, {});
     for (const Split& split : kSplits) check_cached_logits(model, split);
   }
@@ -129,7 +136,7 @@ TEST_CASE("greedy output is the uncached one on one, two, three and four ranks")
 
 TEST_CASE("a prompt that is read at once leads to the tokens that it leads to one by one") {
   const std::string prompt = "--prompt-tokens 7,3,40,12,9,31,2,25,50,1,17,44 --length 5";
-  for (const GenerationCase& model : {kChars, kWords, kGpt, kExperts}) {
+  for (const GenerationCase& model : {kChars, kWords, kGpt, kExperts, kRotary, kAlibi}) {
     CAPTURE(model.model);
     Uncached reference(model);
     const std::string expected = ids(reference.greedy({7, 3, 40, 12, 9, 31, 2, 25, 50, 1, 17, 44}, 5)) + "\n";

@@ -69,13 +69,12 @@ extern const CompositeDef kComposite = {
             .name = "dropout_attention",
             .doc =
                 "attention whose weights go through dropout in training, without ever holding all of them. "
-                "The second result, the logarithm of the sum, is that of all weights. A fourth operand is a "
-                "mask, as for "
-                "attention.",
+                "The second result, the logarithm of the sum, is that of all weights. After v "
+                "may follow a bias and a mask, as for attention.",
             .min_operands = 3,
-            .max_operands = 4,
+            .max_operands = 5,
             .attributes = attributes(),
-            .own_dtypes = {{kExtras, DType::kBool}},
+            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kBool}},
             .infer = infer,
             .examples =
                 {attention_example(
@@ -84,6 +83,9 @@ extern const CompositeDef kComposite = {
                  attention_example({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 b=2 k=3", DType::kF32),
                                     normal("m=7 b=2 k=3", DType::kF32), flags("b=2 m=7")},
                                    {{"positions", dim_of("l=7")}, {"causal", true}, {"rate", 0.1}}),
+                 attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                                    normal("b=2 m=7 h=3 k=3"), normal("h=3 l=5 m=7"), flags("b=2 m=7")},
+                                   {{"rate", 0.2}}),
                  attention_example({normal("b=2 l=5 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3")},
                                    {{"rate", 0.0}})},
         },

@@ -111,27 +111,52 @@ double dropout_rate(const Attributes& attributes) {
   return attributes.get_or("dropout", 0.0);
 }
 
-AttentionExtras attention_extras(const Attributes& attributes, size_t operands, size_t first) {
+AttentionExtras attention_extras(const OpCall& call, size_t first) {
   AttentionExtras extras;
-  size_t end = operands;
-  if (dropout_rate(attributes) > 0 && end > first) extras.draws = --end;
+  size_t end = call.operands.size();
+  if (dropout_rate(call.attributes) > 0 && end > first) extras.draws = --end;
+  if (end > first && is_float(call.operands[first].dtype)) extras.bias = first++;
   if (end > first) extras.mask = first;
   return extras;
 }
+
+double largest_score(const OpCall& call, const AttentionDims& dims, size_t first,
+                     std::span<const double> largest) {
+  const AttentionExtras extras = attention_extras(call, first);
+  const double product =
+      static_cast<double>(dims.inner.size) * largest[0] * largest[1] * std::abs(score_scale(call.attributes));
+  return product + (extras.bias ? largest[*extras.bias] : 0);
+}
+
+namespace {
+
+// An operand that is aligned with the scores.
+void require_along_scores(const OpCall& call, const AttentionDims& dims, size_t operand,
+                          std::string_view name) {
+  const Dims scores = unite(unite(dims.batch, dims.queries), {dims.memory});
+  for (const Dim& own : call.operands[operand].dims)
+    if (!contains(scores, own.name))
+      throw OpError{fmt::format("the {} has the dimension '{}', which the scores, of [{}], lack", name,
+                                own.name, to_string(scores)),
+                    "rename it", static_cast<int>(operand)};
+}
+
+}  // namespace
 
 void require_attention_extras(const OpCall& call, const AttentionDims& dims, size_t first) {
   const double rate = dropout_rate(call.attributes);
   if (!(rate >= 0 && rate < 1))
     throw OpError{fmt::format("'dropout' must be at least 0 and less than 1, but it is {}", rate), "", -1,
                   "dropout"};
-  const AttentionExtras extras = attention_extras(call.attributes, call.operands.size(), first);
+  const AttentionExtras extras = attention_extras(call, first);
   const TensorType draws = {DType::kI64, query_dims(call.operands[0].dims, dims)};
   if (rate > 0 && !extras.draws)
     throw OpError{
         fmt::format("'dropout' needs one more operand, {}, with a number for each query", to_string(draws)),
         "dropout_attention makes these numbers by itself", -1, "dropout"};
-  if (call.operands.size() > first + (extras.mask ? 1 : 0) + (extras.draws ? 1 : 0))
-    throw OpError{first == 3 ? "only a mask may follow q, k and v" : "only a mask may follow the gradient",
+  if (call.operands.size() > first + (extras.bias ? 1 : 0) + (extras.mask ? 1 : 0) + (extras.draws ? 1 : 0))
+    throw OpError{first == 3 ? "only a bias and a mask may follow q, k and v"
+                             : "only a bias and a mask may follow the gradient",
                   "with 'dropout', numbers of the queries follow too",
                   static_cast<int>(call.operands.size()) - 1};
   if (extras.draws) {
@@ -141,17 +166,47 @@ void require_attention_extras(const OpCall& call, const AttentionDims& dims, siz
                                 to_string(found), to_string(draws)),
                     "", static_cast<int>(*extras.draws)};
   }
+  const TensorType& q = call.operands[0];
+  if (extras.bias) {
+    const TensorType& bias = call.operands[*extras.bias];
+    if (bias.dtype != q.dtype && bias.dtype != computed_dtype(q.dtype))
+      throw OpError{
+          fmt::format("the bias is {}, but it must be {} as q is", to_string(bias), to_string(q.dtype)),
+          "use cast", static_cast<int>(*extras.bias)};
+    require_along_scores(call, dims, *extras.bias, "bias");
+  }
   if (!extras.mask) return;
   const TensorType& mask = call.operands[*extras.mask];
   if (mask.dtype != DType::kBool)
     throw OpError{"the mask is " + to_string(mask) + ", but it must be bool", "use cast or a comparison",
                   static_cast<int>(*extras.mask)};
-  const Dims scores = unite(unite(dims.batch, dims.queries), {dims.memory});
-  for (const Dim& own : mask.dims)
-    if (!contains(scores, own.name))
-      throw OpError{fmt::format("the mask has the dimension '{}', which the scores, of [{}], lack", own.name,
-                                to_string(scores)),
-                    "rename it", static_cast<int>(*extras.mask)};
+  require_along_scores(call, dims, *extras.mask, "mask");
+}
+
+void require_attention_gradient(const OpCall& call, const AttentionDims& dims) {
+  using Operands = AttentionGradientOperands;
+  require_attention_extras(call, dims, Operands::kExtras);
+  const TensorType& q = call.operands[0];
+  const TensorType per_query = per_query_type(q, dims), result = {q.dtype, result_dims(q.dims, dims)};
+  const auto require = [&](size_t at, std::string_view what, const TensorType& wanted) {
+    const TensorType& found = call.operands[at];
+    if ((found.dtype != wanted.dtype && found.dtype != q.dtype) || !same_set(found.dims, wanted.dims))
+      throw OpError{fmt::format("{} is {}, but it must be {}", what, to_string(found), to_string(wanted)), "",
+                    static_cast<int>(at)};
+  };
+  require(Operands::kTotal, "the attention's second result", per_query);
+  require(Operands::kDelta, "the sum for each query", per_query);
+  require(Operands::kGiven, "the gradient of the attention's result", result);
+}
+
+// Roundings of a score change its weight by as much again.
+double largest_score_gradient(const OpCall& call, const AttentionDims& dims,
+                              std::span<const double> largest) {
+  using Operands = AttentionGradientOperands;
+  const double grown = 1 / (1 - dropout_rate(call.attributes));  // of weights that are not dropped
+  return (1 + largest_score(call, dims, Operands::kExtras, largest)) *
+         (grown * static_cast<double>(dims.value.size) * largest[2] * largest[Operands::kGiven] +
+          largest[Operands::kDelta]);
 }
 
 Dims query_dims(const Dims& q, const AttentionDims& dims) {

@@ -3,7 +3,8 @@
 //
 // The dimensions of q, k and v give their meaning. `dim` is contracted between q and k, `over` is the memory. Other
 // dimensions of k are batch dimensions, which q and v have too. Those of q that k lacks tell its queries apart, and
-// v has one dimension of its own, the elements of a value; its name may be that of `dim`.
+// v has one dimension of its own, the elements of a value; its name may be that of `dim`. A bias, with some of the
+// dimensions of the scores, is added to them: what a relative position is worth, say.
 
 #include <optional>
 #include <span>
@@ -29,20 +30,35 @@ std::vector<AttributeSpec> attention_attributes();
 /// do not fit them.
 AttentionDims attention_dims(const OpCall& call);
 
-/// The operands that only some attentions have, by their indices; or none. The mask is a bool with some of the dimensions of
-/// the scores, true where a position is seen. With dropout, there is an i64 for each query, from which the kernel makes the
+/// The operands that only some attentions have, by their indices and in this order; or none. The bias is a float of the type
+/// of q with some of the dimensions of the scores, which is added to them. The mask is a bool with some of their dimensions,
+/// true where a position is seen. With dropout, there is an i64 for each query, from which the kernel makes the
 /// draws of its weights: weight i of the query is dropped if draw i of the query is below the rate (runtime/compute/dropout_draws.h).
 struct AttentionExtras {
-  std::optional<size_t> mask, draws;
+  std::optional<size_t> bias, mask, draws;
 };
-/// `first`: the index of the first such operand, of `operands` in all.
-AttentionExtras attention_extras(const Attributes& attributes, size_t operands, size_t first);
+/// `first`: the index of the first such operand.
+AttentionExtras attention_extras(const OpCall& call, size_t first);
 /// The number by which the scores q k are multiplied.
 double score_scale(const Attributes& attributes);
 /// The share of weights that are dropped; the others grow by 1 / (1 - rate). 0: there is no dropout.
 double dropout_rate(const Attributes& attributes);
 /// Throws OpError if the operands from `first` on are not these.
 void require_attention_extras(const OpCall& call, const AttentionDims& dims, size_t first);
+
+/// The operands of the gradients of an attention after q, k and v: its second result; for each query, the sum of the
+/// gradient of the first result times that result; and the gradient of the first result. The others follow.
+struct AttentionGradientOperands {
+  static constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kExtras = 6;
+};
+/// Throws OpError if the operands of a gradient are not these.
+void require_attention_gradient(const OpCall& call, const AttentionDims& dims);
+/// The largest magnitude of the gradient of a score.
+double largest_score_gradient(const OpCall& call, const AttentionDims& dims, std::span<const double> largest);
+
+/// The largest magnitude of a score, given that of the elements of each operand.
+double largest_score(const OpCall& call, const AttentionDims& dims, size_t first,
+                     std::span<const double> largest);
 
 /// The dimensions of a tensor with one element for each query: those of q without `dim`.
 Dims query_dims(const Dims& q, const AttentionDims& dims);

@@ -8,6 +8,9 @@
 namespace mtfc::attention_gradient_op {
 extern const OpDef kOp;
 }
+namespace mtfc::attention_bias_gradient_op {
+extern const OpDef kOp;
+}
 
 namespace mtfc::attention_op {
 namespace {
@@ -46,6 +49,10 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   operands.insert(operands.end(), in.begin() + kExtras, in.end());
   std::vector<TensorId> found = b.add(attention_gradient_op::kOp, operands, node.attributes);
   found.resize(in.size(), kNoTensor);
+  // By an operation of its own, which goes where nobody needs this gradient: it is as large as all scores.
+  const std::vector<TensorType> types = b.graph().types(in);
+  if (const auto bias = attention_extras({node.attributes, types}, kExtras).bias)
+    found[*bias] = b.add(attention_bias_gradient_op::kOp, operands, node.attributes)[0];
   return found;
 }
 
@@ -56,8 +63,7 @@ int64_t flops(const LocalCall& call, std::span<const LocalType>) {
 
 // Roundings of a score change its weight by as much again. The weights of all positions add up to 1.
 std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
-  const double score = static_cast<double>(attention_dims(call).inner.size) * largest[0] * largest[1] *
-                       std::abs(score_scale(call.attributes));
+  const double score = largest_score(call, attention_dims(call), kExtras, largest);
   return {largest[2] * (1 + score) / (1 - dropout_rate(call.attributes)), 1 + score};
 }
 
@@ -84,6 +90,13 @@ std::vector<Example> examples() {
           {normal("l=7 b=2 k=3", DType::kF32), normal("m=7 b=2 k=3", DType::kF32),
            normal("m=7 b=2 k=3", DType::kF32), flags("b=2 m=7"), indices("b=2 l=7", 1000, DType::kI64)},
           {{"positions", positions}, {"causal", true}, {"dropout", 0.2}, {"scale", 0.7}}),
+      // A bias that all of the batch share, also beside a mask and dropout.
+      attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         normal("h=3 l=7 m=7")},
+                        {{"positions", positions}, {"causal", true}}),
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         normal("m=7 h=3"), flags("b=2 m=7"), indices("b=2 l=5 h=3", 1000, DType::kI64)},
+                        {{"dropout", 0.4}, {"scale", 0.5}}),
   };
 }
 
@@ -98,11 +111,12 @@ extern const OpDef kOp = {
                    "holding all "
                    "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
                    "gets zeros and "
-                   "-inf. The operand after v is a mask, true where a position is seen.",
+                   "-inf. After v may follow a bias, a float that is added to the scores, and a mask, true "
+                   "where a position is seen.",
             .min_operands = 3,
-            .max_operands = 5,
+            .max_operands = 6,
             .attributes = attention_attributes(),
-            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}},
+            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},
             .infer = infer,
             .examples = examples(),
             .worked = {worked({known("l=2 k=1", {0, 0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8})},

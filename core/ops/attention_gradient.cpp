@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "core/op_rules/attention.h"
@@ -9,22 +7,11 @@
 namespace mtfc::attention_gradient_op {
 namespace {
 
-constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kExtras = 6;
+using Operands = AttentionGradientOperands;
+constexpr auto kExtras = static_cast<int>(Operands::kExtras);
 
 std::vector<TensorType> infer(const OpCall& call) {
-  const AttentionDims dims = attention_dims(call);
-  require_attention_extras(call, dims, kExtras);
-  const TensorType& q = call.operands[0];
-  const TensorType per_query = per_query_type(q, dims), result = {q.dtype, result_dims(q.dims, dims)};
-  const auto require = [&](size_t at, std::string_view what, const TensorType& wanted) {
-    const TensorType& found = call.operands[at];
-    if ((found.dtype != wanted.dtype && found.dtype != q.dtype) || !same_set(found.dims, wanted.dims))
-      throw OpError{fmt::format("{} is {}, but it must be {}", what, to_string(found), to_string(wanted)), "",
-                    static_cast<int>(at)};
-  };
-  require(kTotal, "the attention's second result", per_query);
-  require(kDelta, "the sum for each query", per_query);
-  require(kGiven, "the gradient of the attention's result", result);
+  require_attention_gradient(call, attention_dims(call));
   return {call.operands[0], call.operands[1], call.operands[2]};
 }
 
@@ -42,20 +29,17 @@ int64_t flops(const LocalCall& call, std::span<const LocalType>) {
   return 2 * sizes.pairs() * (3 * sizes.inner + 2 * sizes.value);
 }
 
-// Roundings of a score change its weight by as much again. The weights of all positions add up to 1, and so they do not
-// over all queries.
+// The weights of all positions add up to 1, but those of a position over all queries do not.
 std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
   const AttentionDims dims = attention_dims(call);
   const double scale = std::abs(score_scale(call.attributes));
-  const double score = static_cast<double>(dims.inner.size) * largest[0] * largest[1] * scale;
+  const double score = largest_score(call, dims, Operands::kExtras, largest);
   const double grown = 1 / (1 - dropout_rate(call.attributes));  // of weights that are not dropped
-  const double of_score =
-      (1 + score) *
-      (grown * static_cast<double>(dims.value.size) * largest[2] * largest[kGiven] + largest[kDelta]);
+  const double of_score = largest_score_gradient(call, dims, largest);
   double queries = 1;
   for (const Dim& dim : dims.queries) queries *= static_cast<double>(dim.size);
   return {scale * of_score * largest[1], scale * queries * of_score * largest[0],
-          grown * queries * (1 + score) * largest[kGiven]};
+          grown * queries * (1 + score) * largest[Operands::kGiven]};
 }
 
 std::vector<Example> examples() {
@@ -74,6 +58,10 @@ std::vector<Example> examples() {
           {normal("b=2 l=5 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3"), positive("b=2 l=5"),
            normal("b=2 l=5"), normal("b=2 l=5 k=3"), flags("b=2 m=7"), indices("b=2 l=5", 1000, DType::kI64)},
           {{"dropout", 0.4}, {"scale", 0.3}}),
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         positive("b=2 l=5 h=3"), normal("b=2 l=5 h=3"), normal("b=2 l=5 h=3 k=3"),
+                         normal("h=3 l=5 m=7"), flags("b=2 m=7"), indices("b=2 l=5 h=3", 1000, DType::kI64)},
+                        {{"dropout", 0.4}}),
   };
 }
 
@@ -88,13 +76,12 @@ extern const OpDef kOp = {
                 "operands are q, k and "
                 "v; for each query, the second result of the attention and the sum of the gradient of the "
                 "first times "
-                "that result; the gradient of the first result; and the mask and the numbers for dropout if "
-                "there are any.",
+                "that result; the gradient of the first result; and the bias, the mask and the numbers for "
+                "dropout if there are any.",
             .min_operands = 6,
-            .max_operands = 8,
+            .max_operands = 9,
             .attributes = attention_attributes(),
-            .own_dtypes = {{static_cast<int>(kExtras), DType::kBool},
-                           {static_cast<int>(kExtras) + 1, DType::kI64}},
+            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},
             .infer = infer,
             .examples = examples(),
             .worked = {worked({known("l=1 k=1", {0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8}),

@@ -255,8 +255,17 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
 
 TEST_CASE("attention names the operand or attribute that is wrong") {
   const TensorType q = type("b=2 l=5 k=3"), k = type("b=2 m=7 k=3"), draws = type("l=5 b=2", DType::kI64),
-                   mask = type("b=2 m=7", DType::kBool);
+                   mask = type("b=2 m=7", DType::kBool), bias = type("l=5 m=7");
   CHECK(attention_error({q, k, k}) == "no error");
+  CHECK(attention_error({q, k, k, bias}) == "no error");
+  CHECK(attention_error({q, k, k, bias, mask, draws}, {{"dropout", 0.5}}) == "no error");
+  CHECK(attention_error({q, k, k, type("l=5 m=7", DType::kF64)}) ==
+        "the bias is f64[l=5, m=7], but it must be f32 as q is | use cast | operand 3");
+  CHECK(attention_error({q, k, k, mask, bias}) ==
+        "only a bias and a mask may follow q, k and v | with 'dropout', numbers of the queries follow too | "
+        "operand 4");
+  CHECK(attention_error({q, k, k, bias, bias}) ==
+        "the mask is f32[l=5, m=7], but it must be bool | use cast or a comparison | operand 4");
   CHECK(attention_error({q, k, k, mask}) == "no error");
   CHECK(attention_error({q, k, k, draws}, {{"dropout", 0.5}}) == "no error");
   CHECK(attention_error({q, k, k, mask, draws}, {{"dropout", 0.5}}) == "no error");
@@ -281,11 +290,14 @@ TEST_CASE("attention names the operand or attribute that is wrong") {
   CHECK(attention_error({q, k, k}, {{"window", int64_t{4}}, {"positions", Dim{"b", 2}}}) ==
         "'positions' names the dimension 'b', which does not tell the queries apart: [l=5] do | 'positions'");
   CHECK(attention_error({q, k, k, k}) ==
-        "the mask is f32[b=2, m=7, k=3], but it must be bool | use cast or a comparison | operand 3");
+        "the bias has the dimension 'k', which the scores, of [b=2, l=5, m=7], lack | rename it | operand 3");
+  CHECK(attention_error({q, k, k, type("b=2 m=7", DType::kI32)}) ==
+        "the mask is i32[b=2, m=7], but it must be bool | use cast or a comparison | operand 3");
   CHECK(attention_error({q, k, k, type("b=2 x=7", DType::kBool)}) ==
         "the mask has the dimension 'x', which the scores, of [b=2, l=5, m=7], lack | rename it | operand 3");
   CHECK(attention_error({q, k, k, mask, draws}) ==
-        "only a mask may follow q, k and v | with 'dropout', numbers of the queries follow too | operand 4");
+        "only a bias and a mask may follow q, k and v | with 'dropout', numbers of the queries follow too | "
+        "operand 4");
   CHECK(attention_error({q, k, k}, {{"dropout", 0.5}}) ==
         "'dropout' needs one more operand, i64[b=2, l=5], with a number for each query | dropout_attention "
         "makes "

@@ -60,12 +60,14 @@ int64_t leading_of(const VectorPlaces& places) {
 
 AttentionPlan::AttentionPlan(const KernelSite& site, size_t extras)
     : dims_(attention_dims({site.attributes, types_of(site.operands)})),
-      extras_(attention_extras(site.attributes, site.operands.size(), extras)),
+      extras_(attention_extras({site.attributes, types_of(site.operands)}, extras)),
       rate_(dropout_rate(site.attributes)),
       scale_(score_scale(site.attributes)) {
   const LocalTensor &q = site.operands[0], &k = site.operands[1];
-  batch = product_of(local_extents({&q}, dims_.batch));
-  queries = product_of(local_extents({&q}, dims_.queries));
+  batch_extents_ = local_extents({&q}, dims_.batch);
+  query_extents_ = local_extents({&q}, dims_.queries);
+  batch = product_of(batch_extents_);
+  queries = product_of(query_extents_);
   positions = local_extent(k, dims_.memory.name);
   origin_ = k.box[static_cast<size_t>(position(k.type.dims, dims_.memory.name))].begin;
   causal_ = site.attributes.get_or("causal", false);
@@ -75,17 +77,18 @@ AttentionPlan::AttentionPlan(const KernelSite& site, size_t extras)
     const Interval held = q.box[static_cast<size_t>(position(q.type.dims, name))];
     std::vector<int64_t> strides;
     for (const Dim& dim : dims_.queries) strides.push_back(dim.name == name ? 1 : 0);
-    along_ = offsets(local_extents({&q}, dims_.queries), strides);
+    along_ = offsets(query_extents_, strides);
     for (int64_t& at : along_) at += held.begin;
   }
-  if (extras_.mask) {
-    const LocalTensor& seen = site.operands[*extras_.mask];
-    mask_places_ =
-        VectorPlaces{offsets(local_extents({&q}, dims_.batch), aligned_strides(seen, dims_.batch)),
-                     offsets(local_extents({&q}, dims_.queries), aligned_strides(seen, dims_.queries)),
-                     aligned_strides(seen, {dims_.memory})[0], positions, 0};
-  }
+  if (extras_.bias) bias_places_ = of_scores(site.operands[*extras_.bias]);
+  if (extras_.mask) mask_places_ = of_scores(site.operands[*extras_.mask]);
   if (extras_.draws) draws_places_ = of_queries(site.operands[*extras_.draws], {});
+}
+
+VectorPlaces AttentionPlan::of_scores(const LocalTensor& tensor) const {
+  return {offsets(batch_extents_, aligned_strides(tensor, dims_.batch)),
+          offsets(query_extents_, aligned_strides(tensor, dims_.queries)),
+          aligned_strides(tensor, {dims_.memory})[0], positions, 0};
 }
 
 VectorPlaces AttentionPlan::of_queries(const LocalTensor& tensor, const Dims& last) const {
@@ -159,8 +162,21 @@ Interval AttentionPlan::seen_by(const KernelRun& run, int64_t b, Interval range)
 }
 
 template <typename T>
-void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interval columns, T* scores) const {
+void AttentionPlan::add_bias(const KernelRun& run, int64_t b, Interval range, Interval columns,
+                             T* scores) const {
+  const T* const bias = reinterpret_cast<const T*>(run.operands[*extras_.bias]);
+  const int64_t step = bias_places_->step;
+  for (int64_t query = range.begin; query < range.end; ++query, scores += kTilePositions) {
+    const T* const row = bias + bias_places_->at(b, query) + columns.begin * step;
+    for (int64_t c = 0; c < columns.size(); ++c) scores[c] += row[c * step];
+  }
+}
+
+template <typename T>
+void AttentionPlan::finish_scores(const KernelRun& run, int64_t b, Interval range, Interval columns,
+                                  T* scores) const {
   constexpr T kNever = -std::numeric_limits<T>::infinity();
+  if (bias_places_) add_bias(run, b, range, columns, scores);
   if (along_.empty() && !mask_places_) return;
   const auto* mask = mask_places_ ? reinterpret_cast<const bool*>(run.operands[*extras_.mask]) : nullptr;
   for (int64_t query = range.begin; query < range.end; ++query, scores += kTilePositions) {
@@ -217,8 +233,8 @@ void put_rows(const VectorPlaces& places, const T* rows_side_by_side, int64_t b,
   }
 }
 
-template void AttentionPlan::hide(const KernelRun&, int64_t, Interval, Interval, float*) const;
-template void AttentionPlan::hide(const KernelRun&, int64_t, Interval, Interval, double*) const;
+template void AttentionPlan::finish_scores(const KernelRun&, int64_t, Interval, Interval, float*) const;
+template void AttentionPlan::finish_scores(const KernelRun&, int64_t, Interval, Interval, double*) const;
 template void AttentionPlan::fill_dropout(const KernelRun&, int64_t, Interval, Interval, float*) const;
 template void AttentionPlan::fill_dropout(const KernelRun&, int64_t, Interval, Interval, double*) const;
 template RowMatrix<float> AttentionPlan::scaled_rows(const VectorPlaces&, const float*, int64_t, Interval,

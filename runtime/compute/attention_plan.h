@@ -43,15 +43,18 @@ class AttentionPlan {
   /// The vectors of an operand or result, each along `last`; those of one element along no dimension.
   VectorPlaces of_queries(const LocalTensor& tensor, const Dims& last) const;
   VectorPlaces of_memory(const LocalTensor& tensor, const Dims& last) const;
+  /// The vectors along the memory of a tensor with some of the dimensions of the scores, one for each query.
+  VectorPlaces of_scores(const LocalTensor& tensor) const;
   const AttentionDims& dims() const { return dims_; }
 
   /// The positions that some of these queries may see.
   Interval seen_by(Interval queries) const;
   /// The positions from the first to the last one that some of these queries see, by the mask as well.
   Interval seen_by(const KernelRun& run, int64_t b, Interval queries) const;
-  /// Sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions for each query.
+  /// Adds the bias, and sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions for
+  /// each query.
   template <typename T>
-  void hide(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
+  void finish_scores(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
   double scale() const { return scale_; }
   /// Rows of q as a matrix, multiplied by the scale of the scores.
   template <typename T>
@@ -63,14 +66,18 @@ class AttentionPlan {
 
  private:
   Interval seen_by(int64_t query) const;
+  template <typename T>
+  void add_bias(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
 
   AttentionDims dims_;
+  std::vector<int64_t> batch_extents_, query_extents_;
   int64_t origin_ = 0;          // the first position that this device holds
   std::vector<int64_t> along_;  // of each query, along the memory; empty if it does not matter
   bool causal_ = false;
   int64_t window_ = 0;
   AttentionExtras extras_;
   std::optional<VectorPlaces> mask_places_;   // a vector along the memory for each query, true where it sees
+  std::optional<VectorPlaces> bias_places_;   // likewise, of numbers
   std::optional<VectorPlaces> draws_places_;  // a number for each query
   double rate_ = 0;                           // of dropout
   double scale_ = 1;                          // of the scores

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "core/op_rules/example.h"
 #include "runtime/compute/dropout_draws.h"
@@ -21,7 +22,8 @@ struct Case {
   int64_t window = 0;
   bool masked = false;
   double dropout = 0, scale = 1;
-  bool vectors_last = true;  // the elements of each vector lie side by side, as BLAS needs them
+  bool vectors_last = true;    // the elements of each vector lie side by side, as BLAS needs them
+  std::string_view bias = "";  // its dimensions, of b, l and m
 };
 
 const Case kCases[] = {
@@ -56,6 +58,19 @@ const Case kCases[] = {
      .masked = true,
      .dropout = 0.6,
      .scale = 0.5},
+    {.batch = 2, .queries = 150, .positions = 300, .inner = 5, .value = 3, .causal = true, .bias = "lm"},
+    {.batch = 3, .queries = 130, .positions = 290, .inner = 4, .value = 3, .scale = 0.5, .bias = "bml"},
+    {.batch = 2, .queries = 90, .positions = 270, .inner = 3, .value = 4, .window = 60, .bias = "m"},
+    {.batch = 2, .queries = 1, .positions = 270, .inner = 4, .value = 3, .masked = true, .bias = "mb"},
+    {.batch = 2,
+     .queries = 100,
+     .positions = 260,
+     .inner = 3,
+     .value = 3,
+     .masked = true,
+     .dropout = 0.3,
+     .vectors_last = false,
+     .bias = "lb"},
 };
 
 /// A tensor with one vector for each row at each position of the batch.
@@ -84,6 +99,12 @@ struct Trial {
         k(vectors("m", c.positions, "k", c.inner, 2)),
         v(vectors("m", c.positions, "s", c.value, 3)),
         given(vectors("l", c.queries, "s", c.value, 4)) {
+    Dims along;
+    for (const char dim : c.bias)
+      along.push_back(dim == 'b'   ? Dim{"b", c.batch}
+                      : dim == 'l' ? Dim{"l", c.queries}
+                                   : Dim{"m", c.positions});
+    if (!along.empty()) bias = example_tensor({{dtype, along}}, 7);
     if (c.masked)
       mask = example_tensor({{DType::kBool, {{"m", c.positions}, {"b", c.batch}}}, Fill::kBool}, 5);
     if (c.dropout > 0)
@@ -102,13 +123,24 @@ struct Trial {
     return !mask || element(*mask, position * c.batch + b) != 0;
   }
 
+  /// The element of the bias for a score.
+  int64_t in_bias(int64_t b, int64_t query, int64_t position) const {
+    int64_t offset = 0;
+    for (const Dim& dim : bias->type.dims)
+      offset = offset * dim.size + (dim.name == "b" ? b : dim.name == "l" ? query : position);
+    return offset;
+  }
+  double score(int64_t b, int64_t query, int64_t p) const {
+    const double more = bias ? element(*bias, in_bias(b, query, p)) : 0;
+    return c.scale * dot(q, query, k, p, b, c.inner) + more;
+  }
+
   /// The weight of each position, and the logarithm of the sum of the exponentials of the scores.
   std::vector<double> weights(int64_t b, int64_t query, double& total) const {
     std::vector<double> found(static_cast<size_t>(c.positions), 0);
     double sum = 0;
     for (int64_t p = 0; p < c.positions; ++p)
-      if (sees(b, query, p))
-        sum += found[static_cast<size_t>(p)] = std::exp(c.scale * dot(q, query, k, p, b, c.inner));
+      if (sees(b, query, p)) sum += found[static_cast<size_t>(p)] = std::exp(score(b, query, p));
     for (double& weight : found) weight = sum == 0 ? 0 : weight / sum;
     total = std::log(sum);
     return found;
@@ -124,6 +156,7 @@ struct Trial {
   }
 
   KernelCall call(std::string_view op, std::vector<HostTensor> operands) const {
+    if (bias) operands.push_back(*bias);
     if (mask) operands.push_back(*mask);
     if (draws) operands.push_back(*draws);
     return {.op = op,
@@ -140,7 +173,7 @@ struct Trial {
   Case c;
   DType dtype;
   Vectors q, k, v, given;
-  std::optional<HostTensor> mask, draws;
+  std::optional<HostTensor> bias, mask, draws;
 };
 
 void check_close(double found, double expected, DType dtype) {
@@ -159,7 +192,8 @@ void check(const Trial& t) {
   HostTensor delta(forward.others[0].type);
   std::vector<double> of_q(static_cast<size_t>(c.batch * c.queries * c.inner)),
       of_k(static_cast<size_t>(c.batch * c.positions * c.inner)),
-      of_v(static_cast<size_t>(c.batch * c.positions * c.value));
+      of_v(static_cast<size_t>(c.batch * c.positions * c.value)),
+      of_bias(t.bias ? static_cast<size_t>(elements(t.bias->type.dims)) : 0);
   const auto at = [](int64_t b, int64_t rows, int64_t row, int64_t width, int64_t i) {
     return static_cast<size_t>((b * rows + row) * width + i);
   };
@@ -181,6 +215,7 @@ void check(const Trial& t) {
         if (weight == 0) continue;
         const double of_score =
             weight * (factor * dot(t.given, query, t.v, p, b, c.value) - sum_of_gradients);
+        if (t.bias) of_bias[static_cast<size_t>(t.in_bias(b, query, p))] += of_score;
         for (int64_t i = 0; i < c.inner; ++i) {
           of_q[at(b, c.queries, query, c.inner, i)] += c.scale * of_score * t.k.at(b, p, i);
           of_k[at(b, c.positions, p, c.inner, i)] += c.scale * of_score * t.q.at(b, query, i);
@@ -189,8 +224,9 @@ void check(const Trial& t) {
           of_v[at(b, c.positions, p, c.value, i)] += factor * weight * t.given.at(b, query, i);
       }
     }
-  const KernelAnswer backward = call_kernel(t.call(
-      "attention_gradient", {t.q.tensor, t.k.tensor, t.v.tensor, forward.others[0], delta, t.given.tensor}));
+  const std::vector<HostTensor> known = {t.q.tensor,        t.k.tensor, t.v.tensor,
+                                         forward.others[0], delta,      t.given.tensor};
+  const KernelAnswer backward = call_kernel(t.call("attention_gradient", known));
   CHECK(backward.flops == backward.planned_flops);
   const auto compare = [&](const HostTensor& found, const std::vector<double>& expected, int64_t rows,
                            int64_t width) {
@@ -202,6 +238,11 @@ void check(const Trial& t) {
   compare(backward.result, of_q, c.queries, c.inner);
   compare(backward.others[0], of_k, c.positions, c.inner);
   compare(backward.others[1], of_v, c.positions, c.value);
+  if (!t.bias) return;
+  const KernelAnswer bias = call_kernel(t.call("attention_bias_gradient", known));
+  CHECK(bias.flops == bias.planned_flops);
+  for (size_t i = 0; i < of_bias.size(); ++i)
+    check_close(element(bias.result, static_cast<int64_t>(i)), of_bias[i], t.dtype);
 }
 
 }  // namespace

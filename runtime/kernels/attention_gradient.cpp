@@ -3,40 +3,27 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/compute/attention_plan.h"
-#include "runtime/compute/attention_rows.h"
+#include "runtime/compute/attention_backward.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
 namespace mtfc::attention_gradient_kernel {
 namespace {
 
-constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kExtras = 6;
 constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
 
-struct Backward {
-  AttentionPlan plan;
-  VectorPlaces q, k, v, total, delta, given;  // of operands
-  VectorPlaces of_q, of_k, of_v;              // of results
+struct Backward : BackwardPlan {
+  VectorPlaces of_q, of_k, of_v;  // of results
 };
 
 /// The memory of one thread.
 template <typename T>
 struct Scratch {
   explicit Scratch(const Backward& w)
-      : q(at(kRows * w.q.width)),
-        given(at(kRows * w.given.width)),
-        k(at(kColumns * w.k.width)),
-        v(at(kColumns * w.v.width)),
-        of_q(at(kRows * w.q.width)),
-        of_memory(at(kColumns * std::max(w.k.width, w.v.width))),
-        weights(at(kRows * kColumns)),
-        gradients(at(kRows * kColumns)),
-        dropout(at(w.plan.has_dropout() ? kRows * kColumns : 0)),
-        totals(at(kRows)),
-        deltas(at(kRows)) {}
+      : tile(w), of_q(at(kRows * w.q.width)), of_memory(at(kColumns * std::max(w.k.width, w.v.width))) {}
   static std::vector<T> at(int64_t size) { return std::vector<T>(static_cast<size_t>(size)); }
-  std::vector<T> q, given, k, v, of_q, of_memory, weights, gradients, dropout, totals, deltas;
+  BackwardTile<T> tile;
+  std::vector<T> of_q, of_memory;
 };
 
 /// Adds the product of a tile, transposed, and rows of queries to the rows of a result that belong to the memory.
@@ -65,54 +52,23 @@ void add_to_memory(const VectorPlaces& places, int64_t b, Interval columns, int6
 
 template <typename T>
 void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, Scratch<T>& s) {
-  const auto operand = [&](size_t i) { return reinterpret_cast<const T*>(run.operands[i]); };
   const auto result = [&](size_t i) { return reinterpret_cast<T*>(run.results[i]); };
-  const RowMatrix<T> q = w.plan.scaled_rows(w.q, operand(0), b, rows, s.q.data());
-  const RowMatrix<T> given = rows_of(w.given, operand(kGiven), b, rows, s.given.data());
-  copy_rows(w.total, operand(kTotal), b, rows, s.totals.data());
-  copy_rows(w.delta, operand(kDelta), b, rows, s.deltas.data());
+  s.tile.begin(run, b, rows);
   std::fill(s.of_q.begin(), s.of_q.end(), T{0});
   const Interval seen = w.plan.seen_by(rows);
   for (int64_t begin = seen.begin; begin < seen.end; begin += kColumns) {
     const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
-    const RowMatrix<T> k = rows_of(w.k, operand(1), b, columns, s.k.data());
-    const RowMatrix<T> v = rows_of(w.v, operand(2), b, columns, s.v.data());
-    const ScoreTile<T> tile = {s.weights.data(), kColumns, rows.size(), columns.size()};
-    multiply({.m = rows.size(),
-              .n = columns.size(),
-              .k = w.q.width,
-              .b_transposed = true,
-              .a_leading = q.leading,
-              .b_leading = k.leading,
-              .c_leading = kColumns},
-             q.at, k.at, s.weights.data());
-    w.plan.hide(run, b, rows, columns, s.weights.data());
-    replace_by_weights(tile, s.totals.data());
-    multiply({.m = rows.size(),
-              .n = columns.size(),
-              .k = w.v.width,
-              .b_transposed = true,
-              .a_leading = given.leading,
-              .b_leading = v.leading,
-              .c_leading = kColumns},
-             given.at, v.at, s.gradients.data());
-    const bool drops = w.plan.has_dropout();
-    if (drops) {
-      w.plan.fill_dropout(run, b, rows, columns, s.dropout.data());
-      multiply_elements<T>({s.gradients.data(), kColumns, rows.size(), columns.size()}, s.dropout.data());
-    }
-    replace_by_score_gradients(tile, s.gradients.data(), s.deltas.data());
-    if (drops) multiply_elements(tile, s.dropout.data());
-    add_to_memory(w.of_v, b, columns, rows.size(), s.weights.data(), given, s.of_memory, result(2));
-    add_to_memory(w.of_k, b, columns, rows.size(), s.gradients.data(), q, s.of_memory, result(1));
+    s.tile.compute(columns);
+    add_to_memory(w.of_v, b, columns, rows.size(), s.tile.weights(), s.tile.given(), s.of_memory, result(2));
+    add_to_memory(w.of_k, b, columns, rows.size(), s.tile.gradients(), s.tile.q(), s.of_memory, result(1));
     multiply({.m = rows.size(),
               .n = w.q.width,
               .k = columns.size(),
               .a_leading = kColumns,
-              .b_leading = k.leading,
+              .b_leading = s.tile.k().leading,
               .c_leading = w.q.width,
               .adds = true},
-             s.gradients.data(), k.at, s.of_q.data());
+             s.tile.gradients(), s.tile.k().at, s.of_q.data());
   }
   if (w.plan.scale() != 1)
     for (T& element : s.of_q) element *= static_cast<T>(w.plan.scale());
@@ -121,15 +77,14 @@ void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, 
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const AttentionPlan plan(site, kExtras);
-  const AttentionDims& dims = plan.dims();
-  const auto w = std::make_shared<const Backward>(Backward{
-      plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),
-      plan.of_memory(site.operands[2], {dims.value}), plan.of_queries(site.operands[kTotal], {}),
-      plan.of_queries(site.operands[kDelta], {}), plan.of_queries(site.operands[kGiven], {dims.value}),
-      plan.of_queries(site.results[0], {dims.inner}), plan.of_memory(site.results[1], {dims.inner}),
-      plan.of_memory(site.results[2], {dims.value})});
-  const int64_t flops = 2 * plan.batch * plan.queries * plan.positions * (3 * w->q.width + 2 * w->v.width);
+  const BackwardPlan plan(site);
+  const AttentionDims& dims = plan.plan.dims();
+  const auto w =
+      std::make_shared<const Backward>(Backward{plan, plan.plan.of_queries(site.results[0], {dims.inner}),
+                                                plan.plan.of_memory(site.results[1], {dims.inner}),
+                                                plan.plan.of_memory(site.results[2], {dims.value})});
+  const int64_t flops =
+      2 * plan.plan.batch * plan.plan.queries * plan.plan.positions * (3 * w->q.width + 2 * w->v.width);
   const std::array<int64_t, 2> bytes = {site.results[1].elements() * size_of(site.results[1].type.dtype),
                                         site.results[2].elements() * size_of(site.results[2].type.dtype)};
   const auto scratch =

@@ -1,0 +1,50 @@
+#pragma once
+// The gradients of the scores of an attention, a tile at a time: what the kernels of its gradients have in common. Weights
+// are computed again from the operands.
+
+#include <vector>
+
+#include "runtime/compute/attention_plan.h"
+
+namespace mtfc {
+
+/// The plan of a gradient, and where its operands lie.
+struct BackwardPlan {
+  explicit BackwardPlan(const KernelSite& site);
+  AttentionPlan plan;
+  VectorPlaces q, k, v, total, delta, given;
+};
+
+/// One tile, in the memory of one thread. Its rows are queries and its columns positions of the memory.
+template <typename T>
+class BackwardTile {
+ public:
+  static constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
+
+  explicit BackwardTile(const BackwardPlan& plan);
+
+  /// Reads what belongs to these queries at position b of the batch.
+  void begin(const KernelRun& run, int64_t b, Interval rows);
+  /// Computes the tile of these queries and columns.
+  void compute(Interval columns);
+
+  /// Those of the queries and of the columns.
+  RowMatrix<T> q() const { return q_; }
+  RowMatrix<T> given() const { return given_; }
+  RowMatrix<T> k() const { return k_; }
+  /// By what values are multiplied, dropout included, and the gradients of scores; with kColumns elements between rows.
+  const T* weights() const { return weights_.data(); }
+  const T* gradients() const { return gradients_.data(); }
+
+ private:
+  const T* operand(size_t i) const;
+
+  const BackwardPlan& w_;
+  const KernelRun* run_ = nullptr;
+  int64_t b_ = 0;
+  Interval rows_;
+  RowMatrix<T> q_{}, given_{}, k_{};
+  std::vector<T> q_copy_, given_copy_, k_copy_, v_copy_, weights_, gradients_, dropout_, totals_, deltas_;
+};
+
+}  // namespace mtfc
