@@ -60,9 +60,43 @@ Program program_of(const Use& use) {
 }
 
 WholeTensor data_of(const InputDecl& input, int step) {
-  const bool is_label = input.type.dtype == DType::kI32;
-  return drawn({input.type, is_label ? Fill::kIndex : Fill::kPositive, 4},
-               static_cast<uint64_t>(step) * 10 + input.name.size());
+  const DType dtype = input.type.dtype;
+  const Fill fill = is_integer(dtype) ? Fill::kIndex : dtype == DType::kBool ? Fill::kBool : Fill::kPositive;
+  return drawn({input.type, fill, 4}, static_cast<uint64_t>(step) * 10 + input.name.size());
+}
+
+// `m` of the dtype is an input; rows of it are an output as they are, and as the loop over microbatches picks them, with a sum of
+// them that the loop adds up where there is one.
+std::string model_with(DType dtype) {
+  return fmt::format(
+      R"({{"mtfc": 1, "dims": {{"batch": 12, "d": 5}},
+      "inputs": {{"x": {{"dims": ["batch", "d"]}}, "m": {{"dims": ["batch", "d"], "dtype": "{}"}}}},
+      "variables": {{"w": {{"dims": ["d"], "init": 0.5}}}},
+      "ops": [
+        {{"out": "y", "op": "mul", "in": ["x", "w"]}},
+        {{"out": "same", "op": "identity", "in": "m"}},
+        {{"out": "other", "op": "reverse", "in": "m", "dim": "d"}},
+        {{"out": "picked", "op": "where", "in": [{{"op": "greater", "in": ["y", 0.6]}}, "m", "other"]}},
+        {{"out": "number", "op": "cast", "in": "m", "dtype": "f32"}},
+        {{"out": "total", "op": "{}", "in": "picked"}},
+        {{"out": "loss", "op": "reduce_mean", "in": {{"op": "square", "in": {{"op": "mul", "in": ["y", "number"]}}}}}}
+      ],
+      "train": {{"loss": "loss", "optimizer": {{"kind": "sgd", "lr": 0.01}}}},
+      "outputs": ["same", "picked", "total", "loss"]}})",
+      to_string(dtype), dtype == DType::kBool ? "reduce_any" : "reduce_sum");
+}
+
+Program program_with(DType dtype, int64_t parts, const std::string& mesh, const std::string& rules) {
+  std::vector<Diagnostic> warnings;
+  const Model model =
+      read_model(model_with(dtype), "model.json", {}, warnings, {{}, {{}, std::nullopt, parts}});
+  LayoutSources sources;
+  sources.mesh = mesh;
+  sources.rules = rules;
+  CompileOptions options;
+  options.verify = true;
+  options.keep = {"w/grad"};
+  return compile(model, read_layout(sources), options);
 }
 
 // Returns the outputs of every step, and the variables after the last.
@@ -137,6 +171,29 @@ TEST_CASE("microbatches of groups give what the whole batch does, under every la
                                              {parts, "a:2,b:2", "batch:a,groups:a,experts:b"}})
         check_like_whole(whole, {use.parts, use.mesh, use.rules, tokens});
     }
+  }
+}
+
+TEST_CASE("inputs and outputs of every dtype are cut into microbatches, and put together again") {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kI64, DType::kBool}) {
+    CAPTURE(to_string(dtype));
+    const WholeTensors whole = trained(program_with(dtype, 1, "a:1", ""));
+    for (const auto& [mesh, rules] : {std::pair{"a:1", ""}, {"a:2", "batch:a"}, {"a:2", "d:a"}})
+      for (const int64_t parts : {2, 6}) {
+        CAPTURE(rules);
+        CAPTURE(parts);
+        const WholeTensors found = trained(program_with(dtype, parts, mesh, rules));
+        REQUIRE(found.size() == whole.size());
+        for (const auto& [name, tensor] : whole) {
+          CAPTURE(name);
+          CHECK(tensor.type == found.at(name).type);
+          // A sum of bf16 is rounded once in each part and at the end.
+          const bool is_rough = dtype == DType::kBF16 && name.starts_with("total");
+          for (size_t i = 0; i < tensor.values.size(); ++i)
+            CHECK(found.at(name).values[i] ==
+                  doctest::Approx(tensor.values[i]).epsilon(is_rough ? 0.02 : 1e-5));
+        }
+      }
   }
 }
 

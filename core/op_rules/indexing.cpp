@@ -7,6 +7,9 @@ void require_indices(const OpCall& call, int at) {
   if (!is_integer(indices.dtype))
     throw OpError{"the indices must be i32 or i64, but they are " + to_string(indices),
                   "use cast to make them i32", at};
+}
+
+void require_numbers_in_table(const OpCall& call) {
   if (call.operands[0].dtype == DType::kBool)
     throw OpError{"needs numbers, but the operand is " + to_string(call.operands[0]),
                   "use cast to make it f32 or i32", 0};

@@ -18,8 +18,10 @@ inline constexpr AttributeSpec kSkipOutside = {"skip_outside", AttributeType::kF
                                                "as if zeros were there; by default it ends the "
                                                "run with an error"};
 
-/// Throws OpError if operand `at` does not hold indices, or if operand 0 is bool.
+/// Throws OpError if operand `at` does not hold indices.
 void require_indices(const OpCall& call, int at = 1);
+/// Throws OpError if operand 0 is bool.
+void require_numbers_in_table(const OpCall& call);
 /// Throws OpError if there is an operand 2, and it does not have the dimensions of the indices in operand 1.
 void require_weights(const OpCall& call);
 /// The dimensions of a slice: those of a table without the indexed one and those of the indices.

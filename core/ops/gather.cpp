@@ -19,6 +19,8 @@ Dims over_dims(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
   require_indices(call);
+  // Bools are picked, but not added up or weighted.
+  if (call.operands.size() > 2 || call.attributes.has("over")) require_numbers_in_table(call);
   require_weights(call);
   const Dim& dim = call.attributes.get<Dim>("dim");
   const Dims &table = call.operands[0].dims, &indices = call.operands[1].dims;
@@ -30,8 +32,10 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
   const Dims &table = call.operands[0].dims, &indices = call.operands[1].dims;
-  // If the table is split along the indexed dimension, each device contributes the elements that it holds.
-  Factor held{Factor::Kind::kReduce, std::vector<int>(call.operands.size(), -1), {-1}, ReduceKind::kSum};
+  // If the table is split along the indexed dimension, each device contributes the elements that it holds, and zeros for
+  // the others.
+  const ReduceKind reduce = call.operands[0].dtype == DType::kBool ? ReduceKind::kMax : ReduceKind::kSum;
+  Factor held{Factor::Kind::kReduce, std::vector<int>(call.operands.size(), -1), {-1}, reduce};
   held.operands[0] = position(table, indexed);
   std::vector<Factor> factors = {held};
   const Dims over = over_dims(call);
@@ -116,6 +120,8 @@ std::vector<Example> examples() {
       use(normal("batch=5 rows=7"), indices("rows=7 batch=5", 7), "rows=7"),
       use(normal("vocab=7 model=3"), indices("", 7), "vocab=7"),
       use(steps("vocab=7 model=3", DType::kI32), indices("batch=5", 7), "vocab=7"),
+      use(flags("vocab=7 model=3"), indices("batch=5", 7), "vocab=7"),
+      skipping(use(flags("batch=5 classes=3"), indices("batch=5", 7), "classes=3")),
       added(use(normal("vocab=7 model=3"), indices("batch=5 choice=2", 7), "vocab=7"), "choice=2"),
       weighted(added(use(normal("vocab=7 model=3"), indices("batch=5 choice=2", 7), "vocab=7"), "choice=2")),
       weighted(use(normal("model=3 vocab=7"), indices("batch=5", 7), "vocab=7")),

@@ -7,6 +7,7 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
   require_indices(call);
+  require_numbers_in_table(call);
   const Dim& dim = call.attributes.get<Dim>("dim");
   const TensorType &table = call.operands[0], &indices = call.operands[1], &with = call.operands[2];
   require_known({dim}, table.dims, "the table " + to_string(table), "dim");

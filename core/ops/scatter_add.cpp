@@ -7,6 +7,7 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
   require_indices(call);
+  require_numbers_in_table(call);
   require_weights(call);
   const Dim& dim = call.attributes.get<Dim>("dim");
   const Dims &updates = call.operands[0].dims, &index = call.operands[1].dims;

@@ -112,11 +112,11 @@ Kernel kernel_of(const GatherPlan& plan) {
 Kernel prepare(const KernelSite& site) {
   const GatherPlan plan = plan_gather(site);
   const DType index = site.operands[1].type.dtype;
-  return dispatch(Types<float, double, Bf16, int32_t, int64_t, int8_t>{}, site.results[0].type.dtype,
-                  [&]<typename T>() -> Kernel {
-                    return dispatch(Integers{}, index,
-                                    [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
-                  });
+  // A bool is a byte that is picked as it is.
+  const DType dtype = site.results[0].type.dtype == DType::kBool ? DType::kI8 : site.results[0].type.dtype;
+  return dispatch(Types<float, double, Bf16, int32_t, int64_t, int8_t>{}, dtype, [&]<typename T>() -> Kernel {
+    return dispatch(Integers{}, index, [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
+  });
 }
 
 }  // namespace

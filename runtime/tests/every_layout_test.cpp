@@ -118,6 +118,55 @@ void try_in_bf16(const Signature& signature, Tally& tally) {
   }
 }
 
+// The example with another dtype in place of that of its first operand that has no dtype of its own, and of all operands that
+// share it.
+Example with_dtype(const Signature& signature, Example example, DType dtype) {
+  const auto is_own = [&](size_t operand) {
+    return std::any_of(signature.own_dtypes.begin(), signature.own_dtypes.end(),
+                       [&](const OwnDType& own) { return static_cast<size_t>(own.operand) == operand; });
+  };
+  std::optional<DType> replaced;
+  for (size_t i = 0; i < example.operands.size(); ++i) {
+    ExampleOperand& operand = example.operands[i];
+    if (is_own(i) || (replaced && *replaced != operand.type.dtype)) continue;
+    replaced = operand.type.dtype;
+    operand.type.dtype = dtype;
+    if (dtype == DType::kBool)
+      operand.fill = Fill::kBool;
+    else if (operand.fill == Fill::kBool || !is_float(dtype))
+      operand.fill = Fill::kSteps;
+  }
+  return example;
+}
+
+bool is_accepted(const Signature& signature, const Example& example) {
+  std::vector<TensorType> types;
+  for (const ExampleOperand& operand : example.operands) types.push_back(operand.type);
+  try {
+    signature.infer({example.attributes, types});
+  } catch (const OpError&) {
+    return false;
+  }
+  return true;
+}
+
+// With every dtype that its signature accepts, on one device and on two, with one dimension split at a time.
+void try_dtypes(const Signature& signature, Tally& tally) {
+  const std::string kind(signature.name);
+  CAPTURE(kind);
+  const Mesh pair({{"p", 2}});
+  for (size_t e = 0; e < signature.examples.size(); ++e)
+    for (const DType dtype :
+         {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kI64, DType::kBool}) {
+      const Example example = with_dtype(signature, signature.examples[e], dtype);
+      if (!is_accepted(signature, example)) continue;
+      const ExampleRun run =
+          run_of(kind, fmt::format("{} example {} in {}", kind, e, to_string(dtype)), example);
+      try_layout(run, {pair, {}}, tally);
+      for (const Dim& dim : run.model.dims) try_layout(run, {pair, {{dim.name, {0}, {}}}}, tally);
+    }
+}
+
 void report(const Tally& tally) {
   MESSAGE(fmt::format("{} layouts ran, {} were refused as illegal", tally.ran, tally.refused));
   for (size_t i = 0; i < tally.wrong.size() && i < 10; ++i) FAIL_CHECK(tally.wrong[i]);
@@ -132,6 +181,13 @@ void try_half(size_t half) {
   for (size_t i = half; i < ops.size(); i += 2) try_everywhere(ops[i]->signature, tally);
   const std::vector<const CompositeDef*>& composites = all_composites();
   for (size_t i = half; i < composites.size(); i += 2) try_everywhere(composites[i]->signature, tally);
+  report(tally);
+}
+
+TEST_CASE("every operation with every dtype that it accepts") {
+  Tally tally;
+  for (const OpDef* op : all_ops()) try_dtypes(op->signature, tally);
+  for (const CompositeDef* composite : all_composites()) try_dtypes(composite->signature, tally);
   report(tally);
 }
 
