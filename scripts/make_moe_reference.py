@@ -22,12 +22,20 @@ CASES = {
     "top2_masked": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 1, "count_unused": 1, "masked": 1},
     "top1_ties": {"choice": 1, "experts": 10, "capacity_factor": 2, "random": 0, "count_unused": 0},
     "expert_choice": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 0, "count_unused": 0},
+    "top2_absent": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 0, "count_unused": 0, "masked": 1},
 }
 
 
 def capacity_of(case):
     wanted = math.ceil(case["choice"] * TOKENS * case["capacity_factor"] / case["experts"])
     return min(TOKENS, max(1, wanted))
+
+
+def chance_of(name):
+    """That a token is present, for each group."""
+    if name == "top2_absent":
+        return 0
+    return np.array([[0.6]] * (GROUPS - 1) + [[0]]) if name == "top2_masked" else 2
 
 
 def start_of(name, case, seed):
@@ -47,7 +55,7 @@ def start_of(name, case, seed):
         "wi": random.normal(size=(experts, MODEL, HIDDEN)),
         "wo": random.normal(size=(experts, HIDDEN, MODEL)),
         "t": random.normal(size=(GROUPS, TOKENS, MODEL)),
-        "present": (random.uniform(size=(GROUPS, TOKENS)) < (0.6 if case.get("masked") else 2)).astype(int),
+        "present": (random.uniform(size=(GROUPS, TOKENS)) < chance_of(name)).astype(int),
     }
 
 
@@ -133,10 +141,11 @@ class Gradients:
                 self.of["x"][g, s, m] += values["wi"][e, m, h] * of_inner
 
     def add_gates(self, values, g, s, probabilities, log_sum, of_probabilities):
-        """The z-loss is the mean of log_sum squared, and d log_sum / d logit = probability."""
+        """The z-loss is the mean of log_sum squared over tokens that are present, and d log_sum / d logit = probability."""
+        z_share = values["present"][g, s] / max(1, values["present"].sum())
         mean = sum(probabilities[e] * of_probabilities[e] for e in range(len(probabilities)))
         for e, p in enumerate(probabilities):
-            of_logit = p * (of_probabilities[e] - mean) + Z_WEIGHT * 2 * log_sum * p / (GROUPS * TOKENS)
+            of_logit = p * (of_probabilities[e] - mean) + Z_WEIGHT * 2 * log_sum * p * z_share
             for m in range(MODEL):
                 self.of["gates"][m, e] += values["x"][g, s, m] * of_logit
                 self.of["x"][g, s, m] += values["gates"][m, e] * of_logit
@@ -155,7 +164,9 @@ def token_choice(case, values, draws, routes=None):
     gradients, y = Gradients(values), np.zeros((GROUPS, TOKENS, MODEL))
     first = [[0] * experts for _ in range(GROUPS)]
     present = values["present"]
-    mean = [[sum(probabilities[g][s][e] * present[g, s] for s in range(TOKENS)) / TOKENS for e in range(experts)]
+    size = [max(1, sum(present[g])) for g in range(GROUPS)]
+    filled = max(1, sum(any(present[g]) for g in range(GROUPS)))
+    mean = [[sum(probabilities[g][s][e] * present[g, s] for s in range(TOKENS)) / size[g] for e in range(experts)]
             for g in range(GROUPS)]
     for g in range(GROUPS):
         for s in range(TOKENS):
@@ -181,18 +192,18 @@ def token_choice(case, values, draws, routes=None):
                 gradients.add_expert(values, e, (g, s), inner, active, weights[g, s, c], values["t"][g, s])
             add_gradient_of_weights(case, probabilities[g][s], chosen, of_weights, of_probabilities)
             for e in range(experts):
-                of_probabilities[e] += present[g, s] * BALANCE_WEIGHT * first[g][e] / TOKENS / TOKENS / (GROUPS * experts)
+                of_probabilities[e] += present[g, s] * BALANCE_WEIGHT * first[g][e] / size[g] / size[g] / (filled * experts)
             gradients.add_gates(values, g, s, probabilities[g][s], log_sums[g][s], of_probabilities)
-    balance = sum(mean[g][e] * first[g][e] / TOKENS for g in range(GROUPS) for e in range(experts)) / (GROUPS * experts)
-    z_loss = sum(z**2 for row in log_sums for z in row) / (GROUPS * TOKENS)
+    balance = sum(mean[g][e] * first[g][e] / size[g] for g in range(GROUPS) for e in range(experts)) / (filled * experts)
+    z_loss = sum(z**2 * here for row, held in zip(log_sums, present) for z, here in zip(row, held)) / max(1, present.sum())
     loss = float((y * values["t"]).sum()) + BALANCE_WEIGHT * balance + Z_WEIGHT * z_loss
 
     def routed(i):
         return [[[int(routes[g, s, c][i]) for c in range(case["choice"])] for s in range(TOKENS)] for g in range(GROUPS)]
 
     found = {"y": y, "chosen": routed(0), "place": routed(1), "used": routed(2), "fits": routed(3), "weights": weights,
-             "balance": balance, "z_loss": z_loss, "load": [n / used_count for n in load],
-             "dropped": 1 - placed / used_count, "loss": loss}
+             "balance": balance, "z_loss": z_loss, "load": [n / max(1, used_count) for n in load],
+             "dropped": (used_count - placed) / max(1, used_count), "loss": loss}
     return found, gradients.of, routes
 
 

@@ -203,8 +203,12 @@ TEST_CASE("with count_unused, second choices that are not used take places") {
   check_case("top2_letter");
 }
 
-TEST_CASE("tokens that are not present go to no expert and take no place") {
+TEST_CASE("tokens that are not present go to no expert, take no place, and count for nothing") {
   check_case("top2_masked");
+}
+
+TEST_CASE("where no token is present, all losses and loads are 0") {
+  check_case("top2_absent");
 }
 
 TEST_CASE("tokens with one expert each, of which some tie, are as in the reference") {

@@ -68,7 +68,7 @@ std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType typ
 std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature,
                                           const ModelScope& scope) {
   const size_t before = at.sink().error_count();
-  std::vector<std::string> keys = {"op", "in", "out", "when", "sharding", "doc"};
+  std::vector<std::string> keys = {"op", "in", "out", "when", "sharding", "precision", "doc"};
   for (const AttributeSpec& spec : signature.attributes)
     if (!spec.by_compiler) keys.emplace_back(spec.name);
   at.check_keys(keys);

@@ -10,6 +10,7 @@
 
 #include "core/graph/graph.h"
 #include "core/model/model.h"
+#include "core/model/precision.h"
 #include "formats/json/diagnostics.h"
 #include "formats/model/block_table.h"
 #include "formats/model/model_scope.h"
@@ -49,6 +50,7 @@ struct ModelDraft {
     std::string chain;  // `layer_0/ffn from FILE:LINE, in layer_0 from FILE:LINE`
   };
   std::vector<Call> calls;
+  std::vector<TensorPrecision> precision;  // that operations state of their results
   /// The values of a block's params in one call.
   struct Settings {
     std::string block;

@@ -283,10 +283,13 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
 
 // The model in the precision that the command line or the file asks for.
 Model in_precision(const Cursor& root, const ModelOverrides& overrides, DiagnosticSink& sink,
-                   std::vector<Diagnostic>& warnings, Model model) {
+                   std::vector<Diagnostic>& warnings, ModelDraft& draft) {
+  Model model = std::move(draft.model);
   const std::optional<Cursor> at = root.find("precision");
-  const StatedPrecision stated = at ? read_precision(*at, model) : StatedPrecision{};
+  StatedPrecision stated = at ? read_precision(*at, model) : StatedPrecision{};
   sink.finish(warnings);
+  std::vector<TensorPrecision>& rows = stated.precision.tensors;
+  rows.insert(rows.end(), draft.precision.begin(), draft.precision.end());
   const DType dtype = overrides.dtype.value_or(stated.dtype);
   return dtype == DType::kBF16 ? with_precision(std::move(model), stated.precision) : std::move(model);
 }
@@ -362,7 +365,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   read_tensors(root, context.overrides, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
-  return in_precision(root, context.overrides, sink, warnings, std::move(draft.model));
+  return in_precision(root, context.overrides, sink, warnings, draft);
 }
 
 }  // namespace mtfc

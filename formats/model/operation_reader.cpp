@@ -11,6 +11,7 @@
 #include "formats/model/block_reader.h"
 #include "formats/model/literal.h"
 #include "formats/model/loop_reader.h"
+#include "formats/model/precision_reader.h"
 #include "formats/model/sharding_reader.h"
 #include "formats/model/type_reader.h"
 #include "formats/reference/operation_reference.h"
@@ -29,7 +30,7 @@ bool is_kind(const JsonValue& value) {
 
 // The keys of operations of this kind, or of any kind.
 std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
-  std::vector<std::string> keys = {"op", "in", "out", "when", "sharding", "doc"};
+  std::vector<std::string> keys = {"op", "in", "out", "when", "sharding", "precision", "doc"};
   std::vector<std::string> kinds = operation_names();
   if (kind && find_signature(*kind)) kinds = {*kind};
   for (const std::string& name : kinds)
@@ -166,6 +167,9 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
     std::vector<Dims> dims;
     for (const TensorId id : *results) dims.push_back(draft_.builder.dims(id));
     read_sharding(at, names, dims, draft_);
+    if (const auto precision = at.find("precision"))
+      if (const std::optional<DType> dtype = read_mixed_dtype(*precision))
+        for (const std::string& name : names) draft_.precision.push_back({name, *dtype});
   }
   return results;
 }

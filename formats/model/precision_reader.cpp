@@ -14,14 +14,6 @@
 namespace mtfc {
 namespace {
 
-std::optional<DType> read_mixed_dtype(const Cursor& at) {
-  const std::optional<DType> dtype = read_dtype(at);
-  if (!dtype || *dtype == DType::kF32 || *dtype == DType::kBF16) return dtype;
-  at.error(fmt::format("mixed precision has f32 and bf16, not {}", to_string(*dtype)),
-           *dtype == DType::kF64 ? "--dtype f64 computes all of a model in f64" : "");
-  return std::nullopt;
-}
-
 bool has_match(const Graph& graph, const std::string& pattern) {
   return std::any_of(graph.tensors().begin(), graph.tensors().end(),
                      [&](const Tensor& tensor) { return matches_name(pattern, tensor.name); }) ||
@@ -42,6 +34,14 @@ void require_match(const NamedCursor& tensor, const Model& model) {
 }
 
 }  // namespace
+
+std::optional<DType> read_mixed_dtype(const Cursor& at) {
+  const std::optional<DType> dtype = read_dtype(at);
+  if (!dtype || *dtype == DType::kF32 || *dtype == DType::kBF16) return dtype;
+  at.error(fmt::format("mixed precision has f32 and bf16, not {}", to_string(*dtype)),
+           *dtype == DType::kF64 ? "--dtype f64 computes all of a model in f64" : "");
+  return std::nullopt;
+}
 
 StatedPrecision read_precision(const Cursor& at, const Model& model) {
   StatedPrecision stated;

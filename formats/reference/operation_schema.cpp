@@ -84,6 +84,7 @@ Json operation_definition(const Signature& signature) {
   Json properties = common_keys(signature.name);
   std::vector<std::string> required = {"op"};
   properties["in"] = operands_schema(signature.min_operands, signature.max_operands);
+  properties["precision"] = described({{"enum", {"f32", "bf16"}}}, "that of the results in mixed precision");
   if (signature.min_operands > 0) required.emplace_back("in");
   for (const AttributeSpec& spec : signature.attributes) {
     if (spec.by_compiler) continue;
