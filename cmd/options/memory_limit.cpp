@@ -80,12 +80,20 @@ void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware* hardware) {
-  if (limit == 0) return {compile(model, layout, options), options};
   return compile_within(model, layout, options, limit, hardware ? *hardware : hardware_profile(kAssumed));
 }
 
 std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) {
   std::vector<Diagnostic> notes;
+  if (fitted.scattered_from > 0)
+    notes.push_back(
+        {{},
+         fmt::format(
+             "to fit into {}, each microbatch scatters its gradients, which sends more; adding up whole "
+             "gradients over all microbatches first would need {} per device",
+             limit > 0 ? bytes_text(limit) : "the memory of a device", bytes_text(fitted.scattered_from)),
+         "",
+         Severity::kNote});
   if (fitted.turned > 0)
     notes.push_back(
         {{},

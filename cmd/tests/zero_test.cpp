@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,20 +32,24 @@ struct Use {
   int devices = 4;
   std::string optimizer = "adamw";
   int64_t microbatches = 1;
-  bool f64 = false;
+  std::optional<DType> dtype = {};
   std::vector<std::string> sets = {"layers=2"};
   bool clips = true;  // scales the gradients by the norm of all of them
+  bool f32_gradients = false;
+  std::string rules = "batch:all";
+  bool scatters = false;  // each microbatch its gradients
 };
 
 Model model_of(const Use& use) {
   std::string text = read_text(kModel, "model");
   const std::string loss = "\"loss\": \"loss\",";
   if (use.clips) text.insert(text.find(loss, text.find("\"train\"")) + loss.size(), " \"clip_norm\": 0.5,");
+  if (use.f32_gradients) text.insert(text.find('{') + 1, R"("precision": {"gradients": "f32"},)");
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
   return read_model(text, kModel, use.sets, warnings,
                     {[&](const IncludeName& name) { return includes.read(name); },
-                     {use.optimizer, use.f64 ? std::optional(DType::kF64) : std::nullopt, use.microbatches}});
+                     {use.optimizer, use.dtype, use.microbatches}});
 }
 
 Program program_of(const Use& use) {
@@ -54,9 +59,10 @@ Program program_of(const Use& use) {
     sources.file = fmt::format("{}/models/layouts/zero_{}.json", MTFC_SOURCE_DIR, use.stage);
     sources.file_text = read_text(sources.file, "layout");
   } else {
-    sources.rules = "batch:all";
+    sources.rules = use.rules;
   }
   CompileOptions options;
+  options.scatters_microbatches = use.scatters;
   options.verify = true;
   return compile(model_of(use), read_layout(sources), options);
 }
@@ -131,7 +137,7 @@ TEST_CASE("training is the same at every stage, with any optimizer, and in micro
   const std::vector<std::string> sets = {"layers=2", "d_model=10", "d_ff=14", "heads=3",
                                          "d_kv=5",   "vocab=23",   "batch=4", "length=6"};
   for (const char* optimizer : {"adamw", "adafactor"}) {
-    const std::vector<double> expected = losses({0, 1, optimizer, 1, true, sets}, 50);
+    const std::vector<double> expected = losses({0, 1, optimizer, 1, DType::kF64, sets}, 50);
     CHECK(expected.back() != expected.front());
     for (const int devices : {2, 4})
       for (const int stage : {1, 2, 3})
@@ -139,11 +145,83 @@ TEST_CASE("training is the same at every stage, with any optimizer, and in micro
           CAPTURE(devices);
           CAPTURE(stage);
           CAPTURE(microbatches);
-          const std::vector<double> found = losses({stage, devices, optimizer, microbatches, true, sets}, 50);
+          const std::vector<double> found =
+              losses({stage, devices, optimizer, microbatches, DType::kF64, sets}, 50);
           for (size_t step = 0; step < found.size(); ++step)
             CHECK(std::abs(found[step] - expected[step]) < 1e-9 * expected[step]);
         }
   }
+}
+
+TEST_CASE("gradients that each microbatch scatters are those of the whole batch") {
+  Use use{2,
+          4,
+          "adamw",
+          2,
+          DType::kF64,
+          {"layers=2", "d_model=10", "d_ff=14", "heads=3", "d_kv=5", "vocab=23", "batch=4", "length=6"}};
+  const std::vector<double> whole = losses(use, 10);
+  use.scatters = true;
+  const std::vector<double> scattered = losses(use, 10);
+  for (size_t step = 0; step < whole.size(); ++step)
+    CHECK(std::abs(scattered[step] - whole[step]) < 1e-9 * whole[step]);
+}
+
+TEST_CASE("with microbatches devices send what they send without, with any precision and at any stage") {
+  struct Policy {
+    DType dtype;
+    bool f32_gradients;
+  };
+  const auto communication = [](const Use& use) {
+    const Program program = program_of(use);
+    const EntryPoint& train = *program.find("train");
+    return cost_report(program, train, predicted_counts(program, train)).communication;
+  };
+  const auto reduced = [](const CommunicationCost& sent, const char* kind) {
+    const auto at = sent.by_kind.find(kind);
+    return at == sent.by_kind.end() ? 0 : at->second.bytes_sent;
+  };
+  for (const Policy policy : {Policy{DType::kF32, false}, {DType::kBF16, false}, {DType::kBF16, true}})
+    for (const int stage : {0, 1, 2, 3})
+      for (const bool clips : {false, true}) {
+        CAPTURE(to_string(policy.dtype));
+        CAPTURE(policy.f32_gradients);
+        CAPTURE(stage);
+        CAPTURE(clips);
+        Use use{stage, 4, "adamw", 1, policy.dtype, {"layers=2", "batch=16"}, clips, policy.f32_gradients};
+        const CommunicationCost one = communication(use);
+        for (const int64_t microbatches : {2, 8}) {
+          CAPTURE(microbatches);
+          use.microbatches = microbatches;
+          const CommunicationCost all = communication(use);
+          CHECK(reduced(all, "all_reduce") == reduced(one, "all_reduce"));
+          CHECK(reduced(all, "reduce_scatter") == reduced(one, "reduce_scatter"));
+          // Each microbatch gathers the variables of stage 3 anew.
+          if (stage < 3) {
+            CHECK(all.total.bytes_sent == one.total.bytes_sent);
+            CHECK(all.total.count == one.total.count);
+          }
+        }
+      }
+}
+
+TEST_CASE("with microbatches tensor parallelism sends as many bytes as without") {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const char* rules : {"heads:all,d_ff:all", "heads:all,d_ff:all,vocab:all", "length:all"}) {
+      CAPTURE(to_string(dtype));
+      CAPTURE(rules);
+      Use use{0, 4, "adamw", 1, dtype, {"layers=2", "batch=16"}};
+      use.rules = rules;
+      const auto sent = [&](int64_t microbatches) {
+        use.microbatches = microbatches;
+        const Program program = program_of(use);
+        const EntryPoint& train = *program.find("train");
+        return cost_report(program, train, predicted_counts(program, train)).communication.total.bytes_sent;
+      };
+      const int64_t one = sent(1);
+      CHECK(sent(2) == one);
+      CHECK(sent(8) == one);
+    }
 }
 
 }  // namespace mtfc::zero_test

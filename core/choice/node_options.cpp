@@ -194,7 +194,7 @@ class Options {
     add_carries_from(axis + 1, option, used, parts);
     const int number = static_cast<int>(axis);
     if (contains(used, number) || fills()) return;
-    for (const std::vector<int>& set : linear_sets(*node_.op, node_.operands.size())) {
+    for (const std::vector<int>& set : linear_sets(*node_.op, {node_.attributes, operand_types_})) {
       NodeOption carrying = option;
       if (!take_partial(set, number, carrying)) continue;
       for (Sharding& result : carrying.results) result.partial.push_back({number, ReduceKind::kSum});

@@ -108,7 +108,7 @@ class Propagation {
     for (const Factor& factor : factors_[n])
       if (factor.kind == Factor::Kind::kReduce && factor.reduce == ReduceKind::kSum)
         axes |= axes_of(node, factor);
-    for (const std::vector<int>& set : linear_sets(*node.node->op, node.node->operands.size()))
+    for (const std::vector<int>& set : linear_sets(*graph_.scopes[node.scope].graph, *node.node))
       axes |= common_partial(node, set);
     for (const TensorId id : node.node->results) make_partial(graph_.flat(node, id), axes);
   }

@@ -98,6 +98,10 @@ std::string to_string(const Graph& graph, const Node& node) {
   return text + to_string(node.loop->body, "body");
 }
 
+std::vector<std::vector<int>> linear_sets(const Graph& graph, const Node& node) {
+  return linear_sets(*node.op, {node.attributes, graph.operand_types(node)});
+}
+
 std::string to_string(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes()) text += to_string(graph, node);

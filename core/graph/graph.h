@@ -168,6 +168,9 @@ struct GraphLoop {
 };
 std::string leaf_name(size_t operand);
 
+/// The sets of operands that the node, an operation, is linear in (OpDef::linear_in).
+std::vector<std::vector<int>> linear_sets(const Graph& graph, const Node& node);
+
 /// `name: f32[batch=4] = add(x, y)`, one line per node; a loop is followed by its condition and body.
 std::string to_string(const Graph& graph);
 std::string to_string(const Graph& graph, const Node& node);

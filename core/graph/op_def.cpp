@@ -34,7 +34,20 @@ KernelWorkspace kernel_workspace(const OpDef& op, const LocalCall& call, std::sp
   return workspace;
 }
 
-std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands) {
+namespace {
+
+// True if a conversion gives terms of the same sum, but for rounding where it is allowed.
+bool keeps_sums(const OpCall& call) {
+  const DType from = call.operands[0].dtype, to = call.attributes.get<DType>("dtype");
+  if (!is_float(from) || !is_float(to)) return false;
+  return size_of(to) >= size_of(from) || call.attributes.get_or(kRoundsTerms, false);
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> linear_sets(const OpDef& op, const OpCall& call) {
+  if (op.traits.converts && !keeps_sums(call)) return {};
+  const size_t operands = call.operands.size();
   std::vector<int> all(operands);
   std::iota(all.begin(), all.end(), 0);
   std::vector<std::vector<int>> sets;

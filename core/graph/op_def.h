@@ -200,6 +200,9 @@ struct OpTraits {
   /// A contraction of two operands whose kernel takes boxes of operands and adds to its result: it may run as a ring
   /// (core/program/ring.h).
   bool can_turn = false;
+  /// The result is the operand in another dtype. It is linear where that loses nothing, from a float to a wider one, and
+  /// where its flag kRoundsTerms allows a loss.
+  bool converts = false;
   /// The kernel knows no bf16: it computes in f32, on copies of bf16 operands and results in the workspace.
   bool in_f32 = false;
   /// For an operation that adds up terms, but is linear in no operand: the largest magnitude of the terms of an element of
@@ -254,9 +257,12 @@ struct KernelWorkspace {
 };
 KernelWorkspace kernel_workspace(const OpDef& op, const LocalCall& call, std::span<const LocalType> results);
 
-/// The sets of `linear_in` for a call with so many operands, each a list of operands. A set that names an operand
-/// that the call leaves out is not among them.
-std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands);
+/// The sets of `linear_in` for a call, each a list of operands. A set that names an operand that the call leaves out is not
+/// among them.
+std::vector<std::vector<int>> linear_sets(const OpDef& op, const OpCall& call);
+
+/// The flag of a conversion between floats by which each device may round its term of a sum, before they are added up.
+inline constexpr const char* kRoundsTerms = "rounds_terms";
 
 /// Sets the axes of the factor's dimension in the operands: in those that have it, and by windows in those that it reads.
 void split_operands(const Factor& factor, const AxisList& axes, std::vector<Sharding>& operands);

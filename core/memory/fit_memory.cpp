@@ -8,6 +8,7 @@
 #include "core/cost/cost.h"
 #include "core/memory/memory_bound.h"
 #include "core/memory/remake_graph.h"
+#include "core/model/state_split.h"
 #include "core/program/repeated_names.h"
 
 namespace mtfc {
@@ -329,30 +330,98 @@ bool may_turn(const Program& program) {
   });
 }
 
-}  // namespace
+bool fits(const FittedProgram& made, int64_t limit) {
+  return !made.too_large && made.program.arena_bytes() <= limit;
+}
 
-FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                             int64_t limit, const Hardware& hardware, FitEffort effort) {
-  if (limit == 0) return {compile(model, layout, options), options};
+// Lowers the figures of what does not fit to those of another way that does not fit either.
+void take_least(TooLarge& large, const TooLarge& other) {
+  large.smallest = std::min(large.smallest, other.smallest);
+  large.least_memory = std::min(large.least_memory, other.least_memory);
+}
+
+// Compiles with recomputation, and with products in turns where that is not enough.
+FittedProgram fitted_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                            int64_t limit, const Hardware& hardware, FitEffort effort) {
   FittedProgram fitted = recomputed_within(model, layout, options, limit, hardware, effort);
-  const auto fits = [&](const FittedProgram& made) {
-    return !made.too_large && made.program.arena_bytes() <= limit;
-  };
-  if (fits(fitted) || effort == FitEffort::kLittle || options.saves_by_rings || !may_turn(fitted.program))
+  if (fits(fitted, limit) || effort == FitEffort::kLittle || options.saves_by_rings ||
+      !may_turn(fitted.program))
     return fitted;
   CompileOptions turning = options;
   turning.saves_by_rings = true;
   FittedProgram in_turns = recomputed_within(model, layout, turning, limit, hardware, effort);
-  if (fits(in_turns)) {
+  if (fits(in_turns, limit)) {
     in_turns.turned = count_rings(in_turns.program) - count_rings(fitted.program);
     return in_turns;
   }
-  if (fitted.too_large && in_turns.too_large) {
-    fitted.too_large->smallest = std::min(fitted.too_large->smallest, in_turns.too_large->smallest);
-    fitted.too_large->least_memory =
-        std::min(fitted.too_large->least_memory, in_turns.too_large->least_memory);
-  }
+  if (fitted.too_large && in_turns.too_large) take_least(*fitted.too_large, *in_turns.too_large);
   return fitted;
+}
+
+// True if each microbatch may scatter its gradients.
+bool may_scatter(const Model& model, const Layout& layout) {
+  return model.train && model.train->microbatches > 1 && !state_split(model, layout).axes.empty();
+}
+
+int64_t training_memory(const Program& program) {
+  const EntryPoint* train = program.find(kTrain);
+  return train ? train->arena_bytes : 0;
+}
+
+// `options` in which each microbatch scatters its gradients.
+CompileOptions scattering(CompileOptions options) {
+  options.scatters_microbatches = true;
+  return options;
+}
+
+// Without a limit, microbatches scatter gradients that do not fit into the memory of `options.hardware`.
+FittedProgram compile_unlimited(const Model& model, const Layout& layout, const CompileOptions& options) {
+  FittedProgram whole{compile(model, layout, options), options};
+  const int64_t memory = options.hardware ? memory_of(*options.hardware) : 0;
+  const int64_t needed = training_memory(whole.program);
+  if (memory == 0 || needed <= memory) return whole;
+  FittedProgram scattered{compile(model, layout, scattering(options)), scattering(options)};
+  if (training_memory(scattered.program) >= needed) return whole;
+  scattered.scattered_from = needed;
+  return scattered;
+}
+
+FittedProgram compile_limited(const Model& model, const Layout& layout, const CompileOptions& options,
+                              int64_t limit, const Hardware& hardware, FitEffort effort) {
+  FittedProgram whole = fitted_within(model, layout, options, limit, hardware, effort);
+  if (fits(whole, limit) && !whole.recomputation && whole.turned == 0) return whole;
+  FittedProgram scattered = fitted_within(model, layout, scattering(options), limit, hardware, effort);
+  if (!fits(scattered, limit)) {
+    if (whole.too_large && scattered.too_large) take_least(*whole.too_large, *scattered.too_large);
+    return whole;
+  }
+  if (fits(whole, limit) &&
+      step_seconds(whole.program, hardware) <= step_seconds(scattered.program, hardware))
+    return whole;
+  scattered.scattered_from =
+      whole.recomputation ? whole.recomputation->memory_before : training_memory(whole.program);
+  return scattered;
+}
+
+}  // namespace
+
+FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                             int64_t limit, const Hardware& hardware, FitEffort effort) {
+  if (options.scatters_microbatches || !may_scatter(model, layout))
+    return limit == 0 ? FittedProgram{compile(model, layout, options), options}
+                      : fitted_within(model, layout, options, limit, hardware, effort);
+  const CompileOptions quiet = options.unwatched();
+  FittedProgram chosen = limit == 0 ? compile_unlimited(model, layout, quiet)
+                                    : compile_limited(model, layout, quiet, limit, hardware, effort);
+  if (options.is_watched()) {
+    CompileOptions watched = chosen.options;
+    watched.dump_graph = options.dump_graph;
+    watched.dump_steps = options.dump_steps;
+    watched.timed = options.timed;
+    watched.planned = options.planned;
+    compile(model, layout, watched);
+  }
+  return chosen;
 }
 
 }  // namespace mtfc

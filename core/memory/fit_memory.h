@@ -7,6 +7,10 @@
 // and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are made again.
 // With at most kFewChoices tensors, every choice is considered.
 //
+// Where the layout splits gradients (ZeRO) and training runs in microbatches, terms of whole gradients are added up over the
+// microbatches if they fit, and reduced once. If they do not, each microbatch may scatter its gradients: this and
+// recomputation are compared by predicted seconds.
+//
 // If nothing of that fits, products run in turns besides (core/program/ring.h), wherever this takes less memory: last, since
 // sums are then added up in another order.
 
@@ -38,10 +42,12 @@ struct FittedProgram {
   std::optional<Recomputation> recomputation = {};
   std::optional<TooLarge> too_large = {};  // `program` is then as compile() makes it
   int64_t turned = 0;                      // products that run in turns because they have to
+  int64_t scattered_from = 0;  // the peak that made each microbatch scatter its gradients; 0: none does
 };
 
 /// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again with
-/// `options.recomputed`; `limit` 0 stands for none. If an entry point then needs more, again with `options.saves_by_rings`.
+/// `options.scatters_microbatches` or `options.recomputed`; `limit` 0 stands for none, but with `options.hardware`, microbatches
+/// scatter gradients that do not fit into its memory. If an entry point then needs more, again with `options.saves_by_rings`.
 /// Entry points other than the training step may need more even so. The result does not depend on the time that the search
 /// takes.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,

@@ -345,12 +345,10 @@ class Matcher {
   std::vector<std::string> names_;  // of all tensors
 };
 
-// `is_round`: the graph is a part of a loop, where the gradient of a variable is that of one round.
-Graph annotated(Graph graph, const StatedTensors& by_name, bool is_round) {
+Graph annotated(Graph graph, const StatedTensors& by_name) {
   return with_layout(
       std::move(graph),
       [&](const Tensor& tensor) -> StatedLayout {
-        if (is_round && tensor.name.ends_with("/grad")) return {};
         const auto at = by_name.find(tensor.name);
         if (at == by_name.end() || at->second.dims.size() != tensor.type.dims.size()) return {};
         return at->second.stated;
@@ -358,7 +356,7 @@ Graph annotated(Graph graph, const StatedTensors& by_name, bool is_round) {
       [&](const GraphLoop& loop) {
         GraphLoop copy = loop;
         for (LoopPart* part : {&copy.condition, &copy.body})
-          part->graph = annotated(std::move(part->graph), by_name, true);
+          part->graph = annotated(std::move(part->graph), by_name);
         return copy;
       });
 }
@@ -400,7 +398,7 @@ void Annotations::check_even(const Mesh& mesh, std::vector<Diagnostic>& diagnost
 
 EntryGraph Annotations::applied(EntryGraph entry) const {
   const StatedTensors& stated = of_entry(entry.name);
-  if (!stated.empty()) entry.graph = annotated(std::move(entry.graph), stated, false);
+  if (!stated.empty()) entry.graph = annotated(std::move(entry.graph), stated);
   return entry;
 }
 

@@ -192,7 +192,7 @@ class Classifier {
     if (is_sum && (fills || !means.empty() || !is_whole_number)) return BatchUse::kWhole;
     if (!is_sum && !is_float(graph_.type(node.results[0]).dtype)) return BatchUse::kWhole;
     const std::vector<int>& taken = is_sum ? sums : means;
-    for (const std::vector<int>& set : linear_sets(*node.op, node.operands.size())) {
+    for (const std::vector<int>& set : linear_sets(graph_, node)) {
       const auto in_set = [&](int i) { return std::find(set.begin(), set.end(), i) != set.end(); };
       if (std::all_of(taken.begin(), taken.end(), in_set) && (!is_sum || taken.size() == set.size()))
         return is_sum ? BatchUse::kSum : BatchUse::kMean;

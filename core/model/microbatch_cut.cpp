@@ -157,7 +157,73 @@ PerTensor<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut)
   return needed;
 }
 
+// A tensor that the loop computes on the way from an operand of the gradients to the scalar that they are of, or kNoTensor.
+TensorId in_loop_between(const LoopCut& cut, const Node& gradients) {
+  const PerTensor<bool> none(cut.graph.tensors().size(), false);
+  PerTensor<bool> depends = none, leads = none;
+  for (size_t i = 1; i < gradients.operands.size(); ++i) depends[gradients.operands[i]] = true;
+  leads[gradients.operands[0]] = true;
+  for (size_t n = cut.graph.nodes().size(); n-- > 0;)
+    if (const Node& node = cut.graph.nodes()[n]; makes_any_of(node, leads))
+      for (const TensorId id : node.operands) leads[id] = true;
+  for (const Node& node : cut.graph.nodes()) {
+    if (std::none_of(node.operands.begin(), node.operands.end(), [&](TensorId id) { return depends[id]; }))
+      continue;
+    for (const TensorId id : node.results) {
+      depends[id] = true;
+      if (leads[id] && cut.stage(id) == Stage::kLoop) return id;
+    }
+  }
+  return kNoTensor;
+}
+
+// What is computed after the loop can't look into its rounds.
+void require_gradients_beside_loop(const LoopCut& cut) {
+  for (const Node* node : cut.after) {
+    if (node->kind != NodeKind::kGradients) continue;
+    const TensorId between = in_loop_between(cut, *node);
+    if (between == kNoTensor) continue;
+    const Location& stated = node->origin->location;
+    throw UserError(
+        fmt::format(
+            "with 'microbatches' there is no gradient through '{}', which each microbatch computes from a "
+            "part of '{}', but '{}' is one",
+            cut.graph.tensor(between).name, cut.dims.batch.name, cut.graph.tensor(node->results[0]).name),
+        "leave out 'microbatches', or this gradient; those of the loss by variables are called VARIABLE/grad",
+        stated.pointer.empty() ? cut.train.microbatches_location : stated);
+  }
+}
+
+// Says of each trained variable if the loop reads it in bf16 alone, and nothing asks for an f32 gradient of that.
+std::vector<bool> rounded_gradients(const LoopCut& cut) {
+  const PerTensor<bool> none(cut.graph.tensors().size(), false);
+  PerTensor<bool> leads_to_loss = none, reads_f32 = none, reads_bf16 = none;
+  for (const TensorId id : cut.tail.reduced) leads_to_loss[id] = true;
+  for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
+    const Node& node = cut.graph.nodes()[n];
+    if (!makes_any_of(node, leads_to_loss)) continue;
+    const bool rounds = rounds_variable(cut.graph, node) && !node.attributes.get_or("keep_gradient", false);
+    for (const TensorId id : node.operands) {
+      leads_to_loss[id] = true;
+      (rounds ? reads_bf16 : reads_f32)[id] = true;
+    }
+  }
+  std::vector<bool> rounded;
+  for (const std::string& name : cut.trained) {
+    const TensorId id = cut.graph.find(name);
+    rounded.push_back(cut.graph.type(id).dtype == DType::kBF16 || (reads_bf16[id] && !reads_f32[id]));
+  }
+  return rounded;
+}
+
 }  // namespace
+
+bool rounds_variable(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::kOp || !node.op->traits.converts) return false;
+  return graph.producer(node.operands[0]).kind == NodeKind::kVariable &&
+         graph.type(node.operands[0]).dtype == DType::kF32 &&
+         graph.type(node.results[0]).dtype == DType::kBF16;
+}
 
 const RowDim* MicrobatchDims::find(std::string_view name) const {
   const auto found =
@@ -177,6 +243,7 @@ LoopCut find_cut(const EntryGraph& forward, const Model& model) {
   require_uncut_variables(cut);
   require_mean_loss(cut);
   cut.tail = find_tail(cut);
+  cut.rounded = rounded_gradients(cut);
   const PerTensor<bool> needed = needed_after_loop(forward, cut);
   for (const TensorId id : graph.tensors().ids())
     if (needed[id] && cut.stage(id) == Stage::kLoop)
@@ -186,6 +253,7 @@ LoopCut find_cut(const EntryGraph& forward, const Model& model) {
     if (stage == Stage::kBefore) cut.before.push_back(&node);
     if (stage == Stage::kAfter && makes_any_of(node, needed)) cut.after.push_back(&node);
   }
+  require_gradients_beside_loop(cut);
   return cut;
 }
 

@@ -60,6 +60,8 @@ struct LoopCut {
   std::vector<TensorId> sums = {};       // reduced over rows in the loop, and needed after it
   std::vector<const Node*> before = {};  // computed before the loop, in order
   std::vector<const Node*> after = {};   // computed after the loop, in order; only what is needed
+  std::vector<bool> rounded =
+      {};  // per trained variable: a step without microbatches gives its gradient in bf16
 
   Stage stage(TensorId id) const { return stages[id]; }
   BatchUse use(TensorId id) const { return uses.use[id]; }
@@ -67,9 +69,13 @@ struct LoopCut {
   bool has_batch(const Dims& of) const { return row_position(of, uses.row_dims) >= 0; }
 };
 
+/// True if the node rounds a variable from f32 to bf16.
+bool rounds_variable(const Graph& graph, const Node& node);
+
 /// Cuts `forward`, whose last output is the loss, for a model that trains in microbatches. Throws UserError
 /// where the inputs do not begin with one dimension that the number of microbatches divides, where a trained
-/// variable has a dimension of rows, and where the loss is not linear in means or sums over it.
+/// variable has a dimension of rows, where the loss is not linear in means or sums over it, and where a gradient that the
+/// model asks for leads through the loop.
 LoopCut find_cut(const EntryGraph& forward, const Model& model);
 
 }  // namespace mtfc

@@ -142,6 +142,32 @@ TEST_CASE("microbatches that would cut groups, and rows of two kinds at once, ar
   CHECK_THROWS_AS(find_cut(other, model), UserError);
 }
 
+TEST_CASE("a gradient through what microbatches compute is refused where the model states it") {
+  Penalized made;
+  made.b.name(made.rows, "rows");
+  made.b.set_origin({"", {"model.json", 7, 5, "/ops/3"}, Phase::kForward});
+  const TensorId of_data = made.b.add_gradients(made.loss, {made.x}, {"dx"})[0];
+  // Neither leads through the loop: the penalty is computed before it, and the loss is linear in the mean.
+  const TensorId of_penalty = made.b.add_gradients(made.penalty, {made.w}, {"dw"})[0];
+  const TensorId of_mean = made.b.add_gradients(made.loss, {made.mean}, {"dmean"})[0];
+  const auto refusal = [&](TensorId output) {
+    try {
+      find_cut({"train", made.b.graph(), {{"asked", output}, {"", made.loss}}, {}}, model_in_microbatches());
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(
+      refusal(of_data) ==
+      "model.json:7:5: error: /ops/3: with 'microbatches' there is no gradient through 'einsum', which each "
+      "microbatch computes from a part of 'batch', but 'dx' is one (leave out 'microbatches', or this "
+      "gradient; "
+      "those of the loss by variables are called VARIABLE/grad)");
+  CHECK(refusal(of_penalty) == "");
+  CHECK(refusal(of_mean) == "");
+}
+
 TEST_CASE("data with rows of two kinds are no rows of a microbatch") {
   const Dim three{"groups", 3}, token{"tokens", 8};
   GraphBuilder b;

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/diagnostics/error.h"
+#include "core/model/microbatches.h"
 
 namespace mtfc {
 namespace {
@@ -146,6 +147,8 @@ class RoundBuilder {
       return round_.add(*node.composite, operands, std::move(attributes), names);
     check_invariant(node.kind == NodeKind::kOp, "a loop or gradients would go into a microbatch");
     if (is_drawn_by_row(cut_, node)) return {drawn(node, std::move(attributes), names)};
+    // The gradients of all microbatches are added up before they are rounded.
+    if (rounds_variable(cut_.graph, node)) attributes.set("keep_gradient", true);
     return round_.add(*node.op, operands, std::move(attributes), names);
   }
 
@@ -192,6 +195,11 @@ std::vector<TensorId> carried_operands(GraphBuilder& builder, const LoopCut& cut
   return carried;
 }
 
+// A sum over microbatches is made in f32 at least.
+TensorId summand(GraphBuilder& graph, TensorId id) {
+  return graph.type(id).dtype == DType::kBF16 ? graph.cast(id, DType::kF32) : id;
+}
+
 // The share of the loss that depends on this microbatch: the tensors that it is linear in, each multiplied by
 // the gradient of the loss by it.
 TensorId objective(RoundBuilder& round, const LoopCut& cut, const TailGradients& tail) {
@@ -212,7 +220,7 @@ std::vector<TensorId> add_gradients(RoundBuilder& round, const LoopCut& cut, con
   std::vector<std::string> names;
   for (const std::string& name : cut.trained) {
     variables.push_back(round.compute(cut.graph.find(name)));
-    names.push_back(name + "/grad");
+    names.push_back(name + kMicrobatchGradient);
   }
   const TensorId of = objective(round, cut, tail);
   round.graph().set_origin({"", cut.train.location, Phase::kBackward});
@@ -252,8 +260,8 @@ MicrobatchLoop build_loop(GraphBuilder& builder, const LoopCut& cut, const Tenso
     const std::vector<TensorId> operands = {so_far, rows, round.counter()};
     results.push_back(graph.op("update_slice", operands, {{"dim", cut.dims.number}}));
   }
-  for (const TensorId id : cut.sums) results.push_back(round.inside(id));
-  results.insert(results.end(), gradients.begin(), gradients.end());
+  for (const TensorId id : cut.sums) results.push_back(summand(graph, round.inside(id)));
+  for (const TensorId id : gradients) results.push_back(summand(graph, id));
   return std::move(round).finish(std::move(results), cut.sums.size() + gradients.size());
 }
 

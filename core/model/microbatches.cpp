@@ -78,6 +78,11 @@ TensorId mean_over_rounds(GraphBuilder& builder, const LoopCut& cut, TensorId su
   return builder.op("mul", {sum, builder.constant(share, builder.type(sum).dtype)});
 }
 
+// The tensor in bf16. Where devices hold terms of it, each rounds its own.
+TensorId rounded(GraphBuilder& builder, TensorId id) {
+  return builder.op("cast", {id}, {{"dtype", DType::kBF16}, {kRoundsTerms, true}});
+}
+
 // Notes in `outside` the tensors of the forward graph that the loop gives. `results` are those of the loop.
 TensorMap with_loop_results(GraphBuilder& builder, const LoopCut& cut, const std::vector<TensorId>& results,
                             TensorMap outside) {
@@ -95,8 +100,12 @@ TensorMap with_loop_results(GraphBuilder& builder, const LoopCut& cut, const std
   for (const TensorId id : cut.sums) {
     builder.set_origin(cut.graph.producer(id).origin);
     const TensorId sum = results[next++];
-    const bool is_mean = cut.use(id) == BatchUse::kMean;
-    put(id, is_mean ? mean_over_rounds(builder, cut, sum) : builder.op("identity", {sum}));
+    if (cut.use(id) != BatchUse::kMean) {
+      put(id, builder.op("identity", {sum}));
+      continue;
+    }
+    const TensorId mean = mean_over_rounds(builder, cut, sum);
+    put(id, cut.graph.type(id).dtype == DType::kBF16 ? rounded(builder, mean) : mean);
   }
   return outside;
 }
@@ -109,6 +118,10 @@ std::vector<TensorId> whole_gradients(GraphBuilder& builder, const LoopCut& cut,
     const std::string name = cut.trained[i] + "/grad";
     builder.set_origin({name, cut.train.location, Phase::kBackward});
     TensorId gradient = mean_over_rounds(builder, cut, sums[i]);
+    // As in a step without microbatches, devices add up their terms in bf16.
+    if (cut.rounded[i])
+      gradient =
+          builder.cast(rounded(builder, gradient), cut.graph.type(cut.graph.find(cut.trained[i])).dtype);
     if (cut.tail.uses_variables[i]) gradient = builder.op("add", {gradient, tail.by_variables[i]});
     builder.name(gradient, name);
     gradients.push_back(gradient);

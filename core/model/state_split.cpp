@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/diagnostics/suggest.h"
+#include "core/model/microbatches.h"
 #include "core/model/training.h"
 #include "core/tensors/name_pattern.h"
 
@@ -65,7 +66,7 @@ bool is_complete(const TensorAnnotation* annotation) {
 
 }  // namespace
 
-StateSplit state_split(const Model& model, const Layout& layout) {
+StateSplit state_split(const Model& model, const Layout& layout, bool of_microbatches) {
   StateSplit split;
   if (!model.train || layout.mesh.axes().empty()) return split;
   split.regathered = regathered(model, layout);
@@ -75,6 +76,7 @@ StateSplit state_split(const Model& model, const Layout& layout) {
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
     split.names.insert(variable.name + "/grad");
+    if (of_microbatches) split.names.insert(variable.name + kMicrobatchGradient);
     if (layout.state.variables) {
       split.names.insert(variable.name);
       split.names.insert(variable.name + "/init");

@@ -26,8 +26,9 @@ struct StateSplit {
 };
 
 /// The axes of the layout, if it states any, replace those of the model. Throws UserError for an axis that the mesh lacks, and for a
-/// pattern of `regather` that matches no variable. Without a mesh, nothing is split.
-StateSplit state_split(const Model& model, const Layout& layout);
+/// pattern of `regather` that matches no variable. Without a mesh, nothing is split. `of_microbatches`: the gradients that
+/// each microbatch gives are split as well.
+StateSplit state_split(const Model& model, const Layout& layout, bool of_microbatches = false);
 
 /// Throws UserError for a dimension of a gradient or of a variable's state that `split` takes part in splitting, and that
 /// its axes do not divide.

@@ -1,9 +1,6 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
-
-namespace mtfc::add_op {
-extern const OpDef kOp;
-}
+#include "core/op_rules/unrounded.h"
 
 namespace mtfc::cast_op {
 namespace {
@@ -12,30 +9,11 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {{call.attributes.get<DType>("dtype"), call.operands[0].dims}};
 }
 
-// A tensor in f32: a bf16 sum of products or of elements, or a sum of such sums, as it is before it is rounded, and any other
-// tensor cast.
-TensorId before_rounding(GraphBuilder& b, TensorId sum) {
-  const Node made = b.graph().producer(sum);
-  const bool is_sum = b.type(sum).dtype == DType::kBF16 && made.kind == NodeKind::kOp;
-  if (is_sum && made.op->family == Family::kContraction) {
-    Attributes attributes = made.attributes;
-    attributes.set("dtype", DType::kF32);
-    return b.add(*made.op, made.operands, attributes)[0];
-  }
-  if (is_sum && made.op->family == Family::kReduction && !made.op->linear_in.empty())
-    return b.add(*made.op, {b.cast(made.operands[0], DType::kF32)}, made.attributes)[0];
-  if (is_sum && made.op == &add_op::kOp && made.attributes.entries().empty()) {
-    const TensorId first = before_rounding(b, made.operands[0]);
-    return b.op("add", {first, before_rounding(b, made.operands[1])});
-  }
-  return b.cast(sum, DType::kF32);
-}
-
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const DType from = b.type(node.operands[0]).dtype;
   if (!is_float(from) || !is_float(b.type(node.results[0]).dtype)) return {kNoTensor};
   if (node.attributes.get_or("keep_gradient", false) && from == DType::kF32)
-    return {before_rounding(b, gradients[0])};
+    return {unrounded(b, gradients[0])};
   return {b.cast(gradients[0], from)};
 }
 
@@ -54,7 +32,10 @@ extern const OpDef kOp =
                 .attributes =
                     {{"dtype", AttributeType::kDType, true, "the dtype of the result"},
                      {"keep_gradient", AttributeType::kFlag, false,
-                      "whether the gradient of an f32 operand is taken before it is rounded to bf16"}},
+                      "whether the gradient of an f32 operand is taken before it is rounded to bf16"},
+                     {kRoundsTerms, AttributeType::kFlag, false,
+                      "whether each device may round its term of a sum, before devices add up their terms",
+                      true}},
                 .infer = infer,
                 .examples =
                     {
@@ -75,12 +56,12 @@ extern const OpDef kOp =
             },
         .family = Family::kElementwise,
         .roles = pass_factors,
-        .linear_in = {},
+        .linear_in = {{0}},
         .gradient = gradient,
         .flops = result_elements,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
-        .traits = {},
+        .traits = {.converts = true},
 };
 
 }  // namespace mtfc::cast_op

@@ -143,7 +143,7 @@ Program frame_of(const Model& model, const Layout& layout, const VariableShardin
 StateSplit checked_split(const Model& model, const Layout& layout, const Annotations& annotations,
                          const CompileOptions& options) {
   check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
-  StateSplit split = state_split(model, layout);
+  StateSplit split = state_split(model, layout, options.scatters_microbatches);
   if (!options.allow_uneven) check_even(split, model, layout, annotations);
   return split;
 }

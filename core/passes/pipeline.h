@@ -48,6 +48,9 @@ struct CompileOptions {
   RemadeNames recomputed = {};
   /// Products run in turns (core/program/ring.h) wherever that takes less memory, unless the layout says otherwise.
   bool saves_by_rings = false;
+  /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums in
+  /// place of terms of whole ones, and send as much for each microbatch as otherwise for all.
+  bool scatters_microbatches = false;
   /// The shardings of variables that an earlier program has decided.
   std::map<std::string, Sharding, std::less<>> variables = {};
   /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then takes

@@ -56,6 +56,12 @@ std::string type_problem(const EntryPoint& entry, const Step& step) {
   return "";
 }
 
+std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::vector<TensorType> found;
+  for (const ValueId id : values) found.push_back(entry.values[id].type);
+  return found;
+}
+
 std::vector<Sharding> shardings_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
   std::vector<Sharding> found;
   for (const ValueId id : values) found.push_back(sharding_of(entry, id));
@@ -128,7 +134,8 @@ bool lets_sum_through(const EntryPoint& entry, const Step& step, const std::vect
     operands.partial.push_back(sharding_of(entry, id).is_partial(axis));
     operands.zero.push_back(!operands.partial.back() && is_zero(entry, id));
   }
-  return passes_sum(*step.op(), factors, operands);
+  const std::vector<TensorType> types = types_of(entry, step.inputs);
+  return passes_sum(*step.op(), {step.attributes(), types}, factors, operands);
 }
 
 // Checks that the operation is linear in its partial operands together, that its result stays partial, and
@@ -426,11 +433,12 @@ bool becomes_partial(const std::vector<Factor>& factors, const std::vector<Shard
   });
 }
 
-bool passes_sum(const OpDef& op, const std::vector<Factor>& factors, const SumOperands& operands) {
+bool passes_sum(const OpDef& op, const OpCall& call, const std::vector<Factor>& factors,
+                const SumOperands& operands) {
   const size_t count = operands.partial.size();
   const Factor* moved = moved_factor(factors);
   if (moved && moved->fill != 0) return false;
-  const std::vector<std::vector<int>> sets = linear_sets(op, count);
+  const std::vector<std::vector<int>> sets = linear_sets(op, call);
   return std::any_of(sets.begin(), sets.end(), [&](const std::vector<int>& set) {
     for (size_t i = 0; i < count; ++i) {
       const bool is_in_set = std::find(set.begin(), set.end(), static_cast<int>(i)) != set.end();

@@ -30,8 +30,9 @@ struct SumOperands {
   std::vector<bool> zero;     // constant zeros, which are partial as they are
 };
 
-/// True if `op` gives a sum-partial result of such operands, of which those that are neither partial nor zero
+/// True if a call of `op` gives a sum-partial result of such operands, of which those that are neither partial nor zero
 /// are whole. `factors` are those of the call.
-bool passes_sum(const OpDef& op, const std::vector<Factor>& factors, const SumOperands& operands);
+bool passes_sum(const OpDef& op, const OpCall& call, const std::vector<Factor>& factors,
+                const SumOperands& operands);
 
 }  // namespace mtfc

@@ -137,7 +137,8 @@ class Trials {
         entry.arena_bytes,
         predicted_time(fitted.program, entry, predicted_counts(fitted.program, entry), hardware_).step_s,
         fitted.recomputation,
-        fitted.turned};
+        fitted.turned,
+        fitted.scattered_from > 0};
     if (fitted.too_large && fitted.too_large->smallest < trial.memory) {
       trial.memory = fitted.too_large->smallest;
       trial.needs_recomputation = true;

@@ -27,7 +27,8 @@ struct FitTrial {
   int64_t memory = 0;  // bytes per device at the peak
   double step_s = 0;   // predicted
   std::optional<Recomputation> recomputation = {};
-  int64_t turned = 0;  // products that run in turns so that it fits
+  int64_t turned = 0;     // products that run in turns so that it fits
+  bool scatters = false;  // each microbatch scatters its gradients so that it fits
   bool needs_recomputation =
       false;  // of one that does not fit: `memory` is what the best choice needs, `step_s` that of none
 };

@@ -192,7 +192,7 @@ void add_uses(const EntryGraph& entry, const StateSplit& split, GraphFacts& fact
 TensorId carried_by(const Graph& graph, const GraphFacts& facts, int n, TensorId operand) {
   const Node& node = graph.node(n);
   if (node.kind != NodeKind::kOp) return kNoTensor;
-  for (const std::vector<int>& set : linear_sets(*node.op, node.operands.size())) {
+  for (const std::vector<int>& set : linear_sets(graph, node)) {
     bool has_operand = false, is_possible = true;
     for (const int i : set) {
       if (i >= static_cast<int>(node.operands.size())) {

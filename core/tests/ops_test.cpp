@@ -162,10 +162,28 @@ TEST_CASE("the traits of every operation fit its signature") {
 }
 
 TEST_CASE("a contraction is linear in each operand, however many there are") {
-  CHECK(linear_sets(op_named("einsum"), 9) ==
-        std::vector<std::vector<int>>{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}});
-  CHECK(linear_sets(op_named("concat"), 3) == std::vector<std::vector<int>>{{0, 1, 2}});
-  CHECK(linear_sets(op_named("add"), 2) == std::vector<std::vector<int>>{{0, 1}});
+  const auto sets = [](std::string_view op, size_t operands) {
+    const std::vector<TensorType> types(operands);
+    return linear_sets(op_named(op), {{}, types});
+  };
+  CHECK(sets("einsum", 9) == std::vector<std::vector<int>>{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}});
+  CHECK(sets("concat", 3) == std::vector<std::vector<int>>{{0, 1, 2}});
+  CHECK(sets("add", 2) == std::vector<std::vector<int>>{{0, 1}});
+}
+
+TEST_CASE("a cast is linear where it loses nothing of a float, or may round the terms of a sum") {
+  const auto is_linear = [](DType from, DType to, bool rounds = false) {
+    const std::vector<TensorType> types = {{from, {}}};
+    return !linear_sets(op_named("cast"), {{{"dtype", to}, {kRoundsTerms, rounds}}, types}).empty();
+  };
+  CHECK(is_linear(DType::kBF16, DType::kF32));
+  CHECK(is_linear(DType::kF32, DType::kF64));
+  CHECK_FALSE(is_linear(DType::kF32, DType::kBF16));
+  CHECK(is_linear(DType::kF32, DType::kBF16, true));
+  for (const DType dtype : {DType::kI32, DType::kI64, DType::kBool}) {
+    CHECK_FALSE(is_linear(dtype, DType::kF64, true));
+    CHECK_FALSE(is_linear(DType::kBF16, dtype, true));
+  }
 }
 
 TEST_CASE("every example of every composite infers what it expands to") {

@@ -288,6 +288,7 @@ std::string fit_schema() {
                  {"layout", reference("splits")},
                  {"zero_stage", or_null(whole("of ZeRO"))},
                  {"microbatches", whole()},
+                 {"scatters_each_microbatch", flag("each microbatch scatters its gradients (ZeRO)")},
                  {"memory_bytes_per_device", whole()},
                  {"step_s", or_null(real())},
                  {"recomputed_s", or_null(real("that a step computes again"))}}));

@@ -36,6 +36,7 @@ Json trial_json(const FitTrial& trial) {
                {"layout", json_of(trial.layout)}};
   json["zero_stage"] = trial.stage ? Json(*trial.stage) : Json();
   json["microbatches"] = trial.microbatches;
+  json["scatters_each_microbatch"] = trial.scatters;
   json["memory_bytes_per_device"] = trial.memory;
   json["step_s"] = trial.needs_recomputation ? Json() : Json(trial.step_s);
   json["recomputed_s"] =

@@ -99,7 +99,10 @@ std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Opera
   std::vector<WholeValue> sizes;
   for (const Operand& operand : operands) sizes.push_back(sized(operand));
   std::vector<double> magnitudes;
-  const std::vector<int> set = linear_sets(op, operands.size()).front();
+  const std::vector<TensorType> types = types_of(operands);
+  const std::vector<std::vector<int>> sets = linear_sets(op, {kernel.attributes, types});
+  if (sets.empty()) return {};
+  const std::vector<int>& set = sets.front();
   if (!is_elementwise(op) || set.size() < 2) {
     add_magnitudes(kernel, sizes, magnitudes, value.type);
     return magnitudes;

@@ -8,9 +8,13 @@
 #include <utility>
 
 #include "core/graph/expand_composites.h"
+#include "core/op_rules/unrounded.h"
 
 namespace mtfc {
 namespace {
+
+// Sums of so many terms are made in their own dtype: what rounding loses is of the order of what each term has lost.
+constexpr size_t kFewTerms = 4;
 
 // Reverse-mode differentiation of one scalar over the graph that `builder` holds so far.
 class Differentiation {
@@ -106,11 +110,24 @@ class Differentiation {
   TensorId gradient(TensorId id, SharedAnnotation annotation) {
     std::vector<TensorId>& parts = contributions_[id];
     if (parts.empty()) return kNoTensor;
-    TensorId sum = parts[0];
-    for (size_t i = 1; i < parts.size(); ++i) sum = builder_.op("add", {sum, parts[i]});
+    TensorId sum = sum_of(parts);
     sum = split_like(sum, std::move(annotation), parts.size() > 1 || is_own(sum));
     parts = {sum};
     return sum;
+  }
+
+  // Many terms of bf16 are added in f32, since each addition in bf16 would round the sum. It is rounded once: on each device
+  // where the sum is one over devices.
+  TensorId sum_of(const std::vector<TensorId>& terms) {
+    const bool rounds = builder_.type(terms[0]).dtype == DType::kBF16 && terms.size() > kFewTerms;
+    const auto term = [&](TensorId id) {
+      if (!rounds) return id;
+      return is_own(id) ? unrounded(builder_, id) : builder_.cast(id, DType::kF32);
+    };
+    TensorId sum = term(terms[0]);
+    for (size_t i = 1; i < terms.size(); ++i) sum = builder_.op("add", {sum, term(terms[i])});
+    if (!rounds) return sum;
+    return builder_.op("cast", {sum}, {{"dtype", DType::kBF16}, {kRoundsTerms, true}});
   }
 
   // Annotates the gradient of an annotated tensor in the same way. A gradient that other tensors share is copied first,

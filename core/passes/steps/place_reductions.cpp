@@ -90,7 +90,7 @@ void add_node(const OverAxis& over, size_t n, PartialForms& forms) {
 
   std::vector<size_t>& carried = forms.carried[n];
   if (node.kind == NodeKind::kOp && !uses_axis(strategy, over.axis) && !fills(over.graph(), node))
-    for (const std::vector<int>& linear_set : linear_sets(*node.op, node.operands.size()))
+    for (const std::vector<int>& linear_set : linear_sets(over.graph(), node))
       if (carried.empty()) carried = taken_partial(over, forms, n, linear_set);
   if (!carried.empty()) {
     if (const std::optional<Sharding> form = carried_form(over, forms, n))

@@ -110,7 +110,8 @@ std::string carry_problem(const Graph& graph, const Node& node, const Carry& car
   }
   for (const TensorId id : node.operands) operands.zero.push_back(graph.constant_value(id) == 0.0);
   const std::vector<TensorType> types = graph.operand_types(node), results = graph.result_types(node);
-  return passes_sum(*node.op, node.op->roles({node.attributes, types}, results), operands)
+  const OpCall call{node.attributes, types};
+  return passes_sum(*node.op, call, node.op->roles(call, results), operands)
              ? ""
              : "it is not linear in the operands it takes partial";
 }
