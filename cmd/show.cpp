@@ -13,7 +13,9 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
 #include "core/diagnostics/suggest.h"
+#include "core/explain/model_names.h"
 #include "core/model/entry_points.h"
+#include "core/passes/pipeline.h"
 #include "core/tensors/name_pattern.h"
 #include "formats/report/placement_writer.h"
 
@@ -31,11 +33,13 @@ struct Options {
   std::optional<std::string> hardware;  // for the choice of a plan
 };
 
+// `model`: the names that the model gives its tensors; none for a saved program.
 const PlacedTensor& find_tensor(const std::vector<PlacedTensor>& tensors, const std::string& name,
-                                const EntryPoint& entry) {
-  std::vector<std::string> names;
+                                const EntryPoint& entry, const std::optional<ModelNames>& model) {
+  std::vector<std::string> names = model ? model->all() : std::vector<std::string>{};
+  const std::string& wanted = model ? model->canonical(name) : name;
   for (const PlacedTensor& tensor : tensors) {
-    if (tensor.name == name) return tensor;
+    if (tensor.name == wanted) return tensor;
     names.push_back(tensor.name);
   }
   const std::string near = did_you_mean(name, names);
@@ -84,7 +88,8 @@ void require_match(const std::string& pattern, const Program& program, const Ent
   throw UserError(problem, near.empty() ? "mtfc show --all lists the tensors" : near);
 }
 
-std::string shown(const Options& options, const Program& program, const EntryPoint& entry, bool as_json) {
+std::string shown(const Options& options, const Program& program, const EntryPoint& entry,
+                  const std::optional<ModelNames>& names, bool as_json) {
   PlacementStyle style;
   style.all = options.all;
   style.rank = options.rank;
@@ -96,7 +101,7 @@ std::string shown(const Options& options, const Program& program, const EntryPoi
   if (!options.tensor || !style.pattern.empty())
     return as_json ? placements_json(program, entry, style) : placements_text(program, entry, style);
   const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
-  const PlacedTensor& tensor = find_tensor(tensors, *options.tensor, entry);
+  const PlacedTensor& tensor = find_tensor(tensors, *options.tensor, entry, names);
   return as_json ? placement_json(program, entry, tensor) : placement_text(program, entry, tensor, style);
 }
 
@@ -121,16 +126,23 @@ int run(const Options& options) {
   compile_options.decode = is_for_generation(options.entry);
   compile_options.hardware = hardware ? &*hardware : nullptr;
   std::vector<Diagnostic> warnings;
-  const Program program = make_program(sources, options.model, compile_options, warnings);
+  std::optional<ModelNames> names;
+  const auto entry_of = [&](const Program& of) {
+    return chosen_entry(options.entry, [&](std::string_view entry) { return of.find(entry) != nullptr; });
+  };
+  const auto compiled = [&](const Model& model, const Layout& layout) {
+    Program made = compile(model, layout, compile_options);
+    names.emplace(model, entry_of(made));
+    return made;
+  };
+  const Program program = make_program(sources, options.model, compile_options, warnings, compiled);
   show(warnings, options.model.quiet);
   const int64_t devices = program.mesh().devices();
   if (options.rank && *options.rank >= devices)
     throw UserError(fmt::format("there is no rank {}: the mesh has {} device{}", *options.rank, devices,
                                 devices == 1 ? "" : "s"),
                     fmt::format("give a rank from 0 to {}", devices - 1));
-  const std::string name =
-      chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
-  write_text(options.output.file, shown(options, program, *program.find(name), as_json));
+  write_text(options.output.file, shown(options, program, *program.find(entry_of(program)), names, as_json));
   return kExitSuccess;
 }
 

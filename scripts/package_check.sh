@@ -52,7 +52,7 @@ inside 'export DEBIAN_FRONTEND=noninteractive; apt-get -qq update && apt-get -qq
   >"$root/tmp/install.log" 2>&1 || { tail -n 20 "$root/tmp/install.log" >&2; exit 1; }
 version=$(sed -n 's/^project(mtfc VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 expect 'mtfc --version' "mtfc $version"
-expect 'ldd /usr/bin/mtfc' '/openblas-openmp/libopenblas.so.0'
+expect 'LD_DEBUG=files mtfc run /usr/share/mtfc/models/mnist.json --steps 1 -q' '/openblas-openmp/libopenblas.so.0'
 expect 'mtfc check /usr/share/mtfc/models/transformer_lm.json' 'no errors'
 expect 'cd /tmp && mtfc run /usr/share/mtfc/models/mnist.json --mesh all:2 --layout batch:all --steps 3' 'step 3  loss '
 expect 'mtfc cost-report /usr/share/mtfc/models/mnist.json --mesh all:4 --layout batch:all --hardware tpu-v2' 'predicted step time'

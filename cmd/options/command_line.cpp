@@ -122,7 +122,12 @@ UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, co
     if (words[at].starts_with("-")) return unknown_option(words, at, used, notes, help);
   if (words.empty()) return UserError(error.what(), help);
   if (&used == &app) return unknown_command(words.front(), app, help);
-  return UserError(fmt::format("unexpected argument '{}'", words.front()), help);
+  // A layout has a file like the model, or rules, `batch:rows`.
+  const std::string& word = words.front();
+  const bool may_be_layout = used.get_option_no_throw("--layout") != nullptr &&
+                             (word.ends_with(".json") || word.find(':') != std::string::npos);
+  return UserError(fmt::format("unexpected argument '{}'", word),
+                   may_be_layout ? "a layout is given by an option: --layout " + word : help);
 }
 
 std::string repeated_hint(const CLI::Option& option, const ParserNotes& notes, const std::string& help) {

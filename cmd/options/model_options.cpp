@@ -52,7 +52,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
     line.add_hint(name, "set the model's param: --set lr=VALUE");
   for (const char* name : {"--batch", "--batch-size", "--batch_size"})
     line.add_hint(name, "set the size of the dimension: --set batch=VALUE");
-  for (const char* name : {"-n", "-np", "--np"})
+  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc"})
     line.add_hint(name, "the mesh says how many ranks there are: --mesh all:VALUE");
 }
 
@@ -66,6 +66,11 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
           "rules, as in batch:rows,hidden:cols, or a layout file ending in .json, or - for standard input")
       .type_name("DIM:AXIS,...|FILE")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
+  // Those of Mesh TensorFlow have the same form.
+  for (const char* name : {"--mesh_shape", "--mesh-shape"})
+    line.add_hint(name, "the mesh is given as --mesh AXIS:SIZE,...");
+  for (const char* name : {"--layout_rules", "--layout-rules", "-l", "--rules"})
+    line.add_hint(name, "the rules are given as --layout DIM:AXIS,...");
 }
 
 void add_propagate_option(CommandLine& line, ModelOptions& options) {
@@ -76,24 +81,48 @@ void add_propagate_option(CommandLine& line, ModelOptions& options) {
 
 namespace {
 
-// The bundled model that has the name, as `mnist` and `mnist.json` are names of models/mnist.json; "" if there is none.
-std::string bundled_model(const std::string& name) {
+// The bundled file that has the name, in this folder of models/: `mnist` and `mnist.json` are names of models/mnist.json; ""
+// if there is none.
+std::string bundled_file(const std::string& name, const char* folder) {
   std::filesystem::path path =
-      std::filesystem::path(library_folder()) / std::filesystem::path(name).filename();
+      std::filesystem::path(library_folder()) / folder / std::filesystem::path(name).filename();
   if (path.extension() != ".json") path += ".json";
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) ? path.string() : "";
 }
 
-std::string model_text(const std::string& file) {
+// The text of a model, or of a layout from the folder of the bundled ones.
+std::string given_text(const std::string& file, const char* what, const char* folder) {
   try {
-    return read_text(file, "model");
+    return read_text(file, what);
   } catch (const UserError& error) {
     const Diagnostic& problem = error.diagnostics().front();
-    const std::string bundled = bundled_model(file);
+    const std::string bundled = bundled_file(file, folder);
     if (!problem.hint.empty() || bundled.empty() || std::filesystem::exists(file)) throw;
-    throw UserError(problem.message, fmt::format("the bundled model is '{}'", bundled));
+    throw UserError(problem.message, fmt::format("the bundled {} is '{}'", what, bundled));
   }
+}
+
+// Throws UserError where the value of --layout is neither rules nor the name of a layout file, but something that could be
+// made one.
+void check_layout_flag(const std::string& layout) {
+  namespace fs = std::filesystem;
+  const size_t first = layout.find_first_not_of(" \t\n");
+  if (first != std::string::npos && layout[first] == '{')
+    throw UserError(
+        "--layout takes rules or the name of a file, not JSON",
+        "write rules, as in batch:rows,hidden:cols, or give the JSON on standard input: --layout -");
+  std::error_code ignored;
+  if (fs::is_regular_file(layout, ignored))
+    throw UserError(fmt::format("the name of the layout file '{}' does not end in .json", layout),
+                    "rename it, or give it on standard input: --layout -");
+  if (layout.find(':') != std::string::npos) return;
+  if (fs::is_regular_file(layout + ".json", ignored))
+    throw UserError(fmt::format("'{}' is no rule: DIMENSION:AXIS", layout),
+                    fmt::format("did you mean the file '{}.json'?", layout));
+  if (const std::string bundled = bundled_file(layout, "layouts"); !bundled.empty())
+    throw UserError(fmt::format("'{}' is no rule: DIMENSION:AXIS", layout),
+                    fmt::format("the bundled layout is '{}'", bundled));
 }
 
 }  // namespace
@@ -110,13 +139,16 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
     if (one.layout && is_layout_file(*one.layout)) {
       if (options.model == "-" && *one.layout == "-")
         throw UserError("the model and the layout can't both be read from standard input");
-      if (layouts.count(*one.layout) == 0) layouts[*one.layout] = read_text(*one.layout, "layout");
+      if (layouts.count(*one.layout) == 0)
+        layouts[*one.layout] = given_text(*one.layout, "layout", "layouts");
       sources.layout_text = layouts[*one.layout];
+    } else if (one.layout) {
+      check_layout_flag(*one.layout);
     }
     if (!all.empty()) sources.includes = all.front().includes;
     all.push_back(std::move(sources));
   }
-  const std::string model = model_text(options.model);
+  const std::string model = given_text(options.model, "model", "");
   for (Sources& sources : all) sources.model_text = model;
   return all;
 }

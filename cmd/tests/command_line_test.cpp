@@ -44,6 +44,38 @@ TEST_CASE("unknown commands, options and arguments") {
         refusal("there is no option '--stesp' (did you mean '--steps'?)"));
   CHECK(said("check mnist.json -x") == refusal("there is no option '-x' (see mtfc check --help)"));
   CHECK(said("check mnist.json extra") == refusal("unexpected argument 'extra' (see mtfc check --help)"));
+  for (const char* layout : {"layout.json", "batch:rows"})
+    CHECK(said(fmt::format("compile mnist.json {}", layout)) ==
+          refusal(fmt::format("unexpected argument '{}' (a layout is given by an option: --layout {})",
+                              layout, layout)));
+}
+
+TEST_CASE("what is no layout is answered with what would be one") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "own.json") << "{}";
+  std::ofstream(folder / "own.txt") << "{}";
+  const std::string check = fmt::format("check {}/models/mnist.json --mesh a:2 --layout ", MTFC_SOURCE_DIR),
+                    bundled = fmt::format("{}/models/layouts/both.json", MTFC_SOURCE_DIR);
+  CHECK(said(check + "both") ==
+        refusal(fmt::format("'both' is no rule: DIMENSION:AXIS (the bundled layout is '{}')", bundled)));
+  CHECK(said(check + "both.json") ==
+        refusal(fmt::format(
+            "cannot read the layout 'both.json': No such file or directory (the bundled layout is "
+            "'{}')",
+            bundled)));
+  CHECK(said(check + folder / "own") ==
+        refusal(fmt::format("'{0}' is no rule: DIMENSION:AXIS (did you mean the file '{0}.json'?)",
+                            folder / "own")));
+  CHECK(
+      said(check + folder / "own.txt") ==
+      refusal(fmt::format("the name of the layout file '{}' does not end in .json (rename it, or give it on "
+                          "standard input: --layout -)",
+                          folder / "own.txt")));
+  CHECK(
+      said(check + "'{\"rules\": {\"batch\": \"a\"}}'") ==
+      refusal(
+          "--layout takes rules or the name of a file, not JSON (write rules, as in batch:rows,hidden:cols, "
+          "or give the JSON on standard input: --layout -)"));
 }
 
 TEST_CASE("options of other programs are answered with those of mtfc") {
@@ -58,12 +90,21 @@ TEST_CASE("options of other programs are answered with those of mtfc") {
   for (const char* command : {"run", "cost-report", "generate"})
     CHECK(said(fmt::format("{} mnist.json --batch-size 64", command)) ==
           no_option("--batch-size", "set the size of the dimension: --set batch=64"));
-  for (const char* option : {"--np", "-np", "-n"})
+  for (const char* option : {"--np", "-np", "-n", "--ranks"})
     CHECK(said(fmt::format("run mnist.json {} 4", option)) ==
           no_option(option, "the mesh says how many ranks there are: --mesh all:4"));
 }
 
 TEST_CASE("options of other names are answered with the right ones") {
+  for (const char* option : {"--mesh_shape", "--mesh-shape"})
+    CHECK(
+        said(fmt::format("check mnist.json {} a:2", option)) ==
+        refusal(fmt::format("there is no option '{}' (the mesh is given as --mesh AXIS:SIZE,...)", option)));
+  for (const char* option : {"--layout_rules", "-l"})
+    CHECK(said(fmt::format("check mnist.json {} batch:a", option)) ==
+          refusal(
+              fmt::format("there is no option '{}' (the rules are given as --layout DIM:AXIS,...)", option)));
+  CHECK(said("show mnist.json --json") == refusal("there is no option '--json' (--format json)"));
   CHECK(said("check mnist.json --strict") ==
         refusal("there is no option '--strict' (errors instead of warnings: --deny warnings)"));
   CHECK(said("slurm mnist.json --nodes 1 --module mpich") ==

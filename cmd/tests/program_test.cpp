@@ -84,11 +84,11 @@ TEST_CASE("check finds mistakes in models and layouts, and says in one line if t
   CHECK(unknown.err == "--layout:1:1: error: the model has no dimension 'btach' (did you mean 'batch'?)\n");
   const Outcome twice = mtfc("check " + kMnist + " --mesh a:2 --layout batch:a,hidden:a");
   CHECK(twice.code == 2);
-  CHECK(
-      has(twice.err,
-          "error: /ops/0/in: the rules batch:a and hidden:a split tensor 'h.0', made by einsum, and 1 more "
-          "tensor, twice over the same axis 'a' (give 'batch' or 'hidden' another axis, or leave one of them "
-          "whole)"));
+  CHECK(has(
+      twice.err,
+      "error: /ops/0/in: the rules batch:a and hidden:a split tensor 'h.0', made by einsum, and 1 more "
+      "tensor, twice over the same axis 'a' (give 'batch' or 'hidden' another axis, leave one of them whole, "
+      "or choose one for each result with --propagate)"));
   const Outcome uneven = mtfc("check " + kMnist + " --mesh a:3 --layout batch:a --no-uneven");
   CHECK(uneven.code == 2);
   CHECK(has(uneven.err, "dimension 'batch' of size 100 does not divide evenly over a of size 3"));

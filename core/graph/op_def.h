@@ -205,9 +205,6 @@ struct OpTraits {
   bool converts = false;
   /// The kernel knows no bf16: it computes in f32, on copies of bf16 operands and results in the workspace.
   bool in_f32 = false;
-  /// For an operation that adds up terms, but is linear in no operand: the largest magnitude of the terms of an element of
-  /// each result, given the largest magnitude of the elements of each operand.
-  std::vector<double> (*largest_terms)(const OpCall&, std::span<const double> largest) = nullptr;
 };
 
 struct OpDef {

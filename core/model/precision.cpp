@@ -73,7 +73,10 @@ class MixedGraph {
       : from_(graph),
         precision_(precision),
         wide_(leads_to_loss(graph, wide)),
-        map_(graph.tensors().size(), kNoTensor) {}
+        map_(graph.tensors().size(), kNoTensor) {
+    if (precision.tensors.empty()) return;
+    for (const auto& [name, id] : graph.aliases()) further_names_.emplace(id, name);
+  }
 
   /// The leaf of this name is bf16 in the new graph.
   void narrow_leaf(const std::string& name) { narrow_leaves_.push_back(name); }
@@ -142,8 +145,11 @@ class MixedGraph {
 
   std::optional<DType> asked(const Node& node) const {
     for (const TensorId id : node.results)
-      for (const TensorPrecision& tensor : precision_.tensors)
+      for (const TensorPrecision& tensor : precision_.tensors) {
         if (matches_name(tensor.pattern, name_of(from_, id))) return tensor.dtype;
+        for (auto [at, end] = further_names_.equal_range(id); at != end; ++at)
+          if (matches_name(tensor.pattern, at->second)) return tensor.dtype;
+      }
     return std::nullopt;
   }
 
@@ -266,6 +272,7 @@ class MixedGraph {
   }
 
   const Graph& from_;
+  std::multimap<TensorId, std::string> further_names_;  // of its tensors, where precision is stated for some
   const Precision& precision_;
   const PerTensor<bool> wide_;
   PerTensor<TensorId> map_;

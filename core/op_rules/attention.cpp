@@ -120,14 +120,6 @@ AttentionExtras attention_extras(const OpCall& call, size_t first) {
   return extras;
 }
 
-double largest_score(const OpCall& call, const AttentionDims& dims, size_t first,
-                     std::span<const double> largest) {
-  const AttentionExtras extras = attention_extras(call, first);
-  const double product =
-      static_cast<double>(dims.inner.size) * largest[0] * largest[1] * std::abs(score_scale(call.attributes));
-  return product + (extras.bias ? largest[*extras.bias] : 0);
-}
-
 namespace {
 
 // An operand that is aligned with the scores.
@@ -197,16 +189,6 @@ void require_attention_gradient(const OpCall& call, const AttentionDims& dims) {
   require(Operands::kTotal, "the attention's second result", per_query);
   require(Operands::kDelta, "the sum for each query", per_query);
   require(Operands::kGiven, "the gradient of the attention's result", result);
-}
-
-// Roundings of a score change its weight by as much again.
-double largest_score_gradient(const OpCall& call, const AttentionDims& dims,
-                              std::span<const double> largest) {
-  using Operands = AttentionGradientOperands;
-  const double grown = 1 / (1 - dropout_rate(call.attributes));  // of weights that are not dropped
-  return (1 + largest_score(call, dims, Operands::kExtras, largest)) *
-         (grown * static_cast<double>(dims.value.size) * largest[2] * largest[Operands::kGiven] +
-          largest[Operands::kDelta]);
 }
 
 Dims query_dims(const Dims& q, const AttentionDims& dims) {

@@ -53,12 +53,6 @@ struct AttentionGradientOperands {
 };
 /// Throws OpError if the operands of a gradient are not these.
 void require_attention_gradient(const OpCall& call, const AttentionDims& dims);
-/// The largest magnitude of the gradient of a score.
-double largest_score_gradient(const OpCall& call, const AttentionDims& dims, std::span<const double> largest);
-
-/// The largest magnitude of a score, given that of the elements of each operand.
-double largest_score(const OpCall& call, const AttentionDims& dims, size_t first,
-                     std::span<const double> largest);
 
 /// The dimensions of a tensor with one element for each query: those of q without `dim`.
 Dims query_dims(const Dims& q, const AttentionDims& dims);

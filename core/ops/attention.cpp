@@ -1,7 +1,5 @@
 #include "core/op_rules/attention.h"
 
-#include <cmath>
-
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
@@ -59,12 +57,6 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 int64_t flops(const LocalCall& call, std::span<const LocalType>) {
   const AttentionSizes sizes = attention_sizes(call);
   return 2 * sizes.pairs() * (sizes.inner + sizes.value);
-}
-
-// Roundings of a score change its weight by as much again. The weights of all positions add up to 1.
-std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
-  const double score = largest_score(call, attention_dims(call), kExtras, largest);
-  return {largest[2] * (1 + score) / (1 - dropout_rate(call.attributes)), 1 + score};
 }
 
 std::vector<Example> examples() {
@@ -133,7 +125,7 @@ extern const OpDef kOp = {
     .flops = flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .in_f32 = true, .largest_terms = largest_terms},
+    .traits = {.multiplies = true, .in_f32 = true},
 };
 
 }  // namespace mtfc::attention_op

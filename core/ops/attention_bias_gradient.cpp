@@ -34,14 +34,6 @@ int64_t flops(const LocalCall& call, std::span<const LocalType>) {
   return 2 * sizes.pairs() * (sizes.inner + sizes.value);
 }
 
-std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
-  const AttentionDims dims = attention_dims(call);
-  double terms = 1;
-  for (const Dim& dim : unite(unite(dims.batch, dims.queries), {dims.memory}))
-    if (!contains(bias_of(call).dims, dim.name)) terms *= static_cast<double>(dim.size);
-  return {terms * largest_score_gradient(call, dims, largest)};
-}
-
 std::vector<Example> examples() {
   const std::vector<ExampleOperand> given = {normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
                                              normal("b=2 m=7 h=3 k=3"), positive("b=2 l=5 h=3"),
@@ -92,7 +84,7 @@ extern const OpDef kOp = {
     .flops = flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .in_f32 = true, .largest_terms = largest_terms},
+    .traits = {.multiplies = true, .in_f32 = true},
 };
 
 }  // namespace mtfc::attention_bias_gradient_op

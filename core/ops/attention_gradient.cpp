@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "core/op_rules/attention.h"
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
@@ -27,19 +25,6 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
 int64_t flops(const LocalCall& call, std::span<const LocalType>) {
   const AttentionSizes sizes = attention_sizes(call);
   return 2 * sizes.pairs() * (3 * sizes.inner + 2 * sizes.value);
-}
-
-// The weights of all positions add up to 1, but those of a position over all queries do not.
-std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
-  const AttentionDims dims = attention_dims(call);
-  const double scale = std::abs(score_scale(call.attributes));
-  const double score = largest_score(call, dims, Operands::kExtras, largest);
-  const double grown = 1 / (1 - dropout_rate(call.attributes));  // of weights that are not dropped
-  const double of_score = largest_score_gradient(call, dims, largest);
-  double queries = 1;
-  for (const Dim& dim : dims.queries) queries *= static_cast<double>(dim.size);
-  return {scale * of_score * largest[1], scale * queries * of_score * largest[0],
-          grown * queries * (1 + score) * largest[Operands::kGiven]};
 }
 
 std::vector<Example> examples() {
@@ -95,7 +80,7 @@ extern const OpDef kOp = {
     .flops = flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .in_f32 = true, .largest_terms = largest_terms},
+    .traits = {.multiplies = true, .in_f32 = true},
 };
 
 }  // namespace mtfc::attention_gradient_op

@@ -29,6 +29,7 @@ ModelScope::ModelScope(const std::vector<ScopePart>& parts, const std::vector<st
     if (parts[part].dims) declare(*parts[part].dims, true, part);
   }
   for (const std::string& set : sets) apply(set);
+  leave_out_unusable();
   compute_all();
   for (Definition& definition : definitions_) {
     if (!definition.is_dim) continue;
@@ -187,6 +188,40 @@ void ModelScope::fail(Definition& definition, std::string message, std::string h
   definition.state = State::kFailed;
 }
 
+// Once for each step of the longest chain of such definitions.
+void ModelScope::leave_out_unusable() {
+  const auto missing = [&](const Definition& definition) {
+    const std::vector<Expression::NameUse>& uses = definition.expression->names();
+    const auto at = std::find_if(uses.begin(), uses.end(),
+                                 [&](const Expression::NameUse& use) { return !is_known(use.name); });
+    return at == uses.end() ? "" : at->name;
+  };
+  for (bool is_done = false; !is_done;) {
+    is_done = true;
+    std::erase_if(definitions_, [&](const Definition& definition) {
+      if (definition.part == 0 || definition.state != State::kNew || !definition.expression) return false;
+      const std::string name = missing(definition);
+      // In a file of the user's, a name that is nearly a known one is a mistake to report.
+      const bool is_mistake = !definition.location.file.starts_with("std/") && !left_out_.contains(name) &&
+                              !did_you_mean(name, names()).empty();
+      if (name.empty() || is_mistake) return false;
+      left_out_.emplace(definition.name,
+                        fmt::format("{}:{} defines it by '{}', which the model lacks",
+                                    definition.location.file, definition.location.line, name));
+      is_done = false;
+      return true;
+    });
+    by_name_.clear();
+    for (size_t i = 0; i < definitions_.size(); ++i) by_name_.emplace(definitions_[i].name, i);
+  }
+}
+
+std::string ModelScope::hint_for(std::string_view name, const std::vector<std::string>& known) const {
+  if (const auto at = left_out_.find(name); at != left_out_.end()) return at->second;
+  if (model_ && model_->left_out_.contains(name)) return model_->hint_for(name, known);
+  return did_you_mean(std::string(name), known);
+}
+
 void ModelScope::compute_all() {
   lookup_.known = [this] { return names(); };
   lookup_.find = [this](std::string_view name) -> std::optional<Number> {
@@ -220,8 +255,8 @@ void ModelScope::compute(size_t first) {
     const auto at = by_name_.find(use.name);
     if (at == by_name_.end() && is_known(use.name)) continue;
     if (at == by_name_.end()) {
-      fail(definition, fmt::format("unknown param or dimension '{}'", use.name),
-           did_you_mean(use.name, names()), use.offset);
+      fail(definition, fmt::format("unknown param or dimension '{}'", use.name), hint_for(use.name, names()),
+           use.offset);
       continue;
     }
     Definition& needed = definitions_[at->second];

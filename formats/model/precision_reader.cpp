@@ -17,6 +17,8 @@ namespace {
 bool has_match(const Graph& graph, const std::string& pattern) {
   return std::any_of(graph.tensors().begin(), graph.tensors().end(),
                      [&](const Tensor& tensor) { return matches_name(pattern, tensor.name); }) ||
+         std::any_of(graph.aliases().begin(), graph.aliases().end(),
+                     [&](const auto& alias) { return matches_name(pattern, alias.first); }) ||
          std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
            return node.loop && (has_match(node.loop->condition.graph, pattern) ||
                                 has_match(node.loop->body.graph, pattern));
@@ -29,6 +31,7 @@ void require_match(const NamedCursor& tensor, const Model& model) {
   std::vector<std::string> names;
   for (const Tensor& known : model.graph.tensors())
     if (known.from_model) names.push_back(known.name);
+  for (const auto& [name, id] : model.graph.aliases()) names.push_back(name);
   tensor.value.sink().error(tensor.key_location, fmt::format("no tensor matches '{}'", tensor.key),
                             did_you_mean(tensor.key, names));
 }

@@ -15,7 +15,7 @@ std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
   }
   if (const Dim* dim = scope.dim(*name)) return *dim;
   if (at.sink().is_new("dimension " + *name))
-    at.error(fmt::format("unknown dimension '{}'", *name), did_you_mean(*name, scope.dim_names()));
+    at.error(fmt::format("unknown dimension '{}'", *name), scope.hint_for(*name, scope.dim_names()));
   else
     at.sink().consequence();
   return std::nullopt;

@@ -168,6 +168,55 @@ std::string worked_text(const Signature& signature, const WorkedExample& worked)
   return text;
 }
 
+const std::string& text_under(const JsonValue& object, std::string_view key) {
+  static const std::string kNone;
+  const JsonValue* found = object.find(key);
+  return found ? found->text : kNone;
+}
+
+// `"x"`, `["x", "m"]`: the operands or results of a call of the block, which are one name or a list of names.
+std::string names_under(const JsonValue& block, std::string_view key) {
+  const JsonValue* list = block.find(key);
+  std::vector<std::string> names;
+  for (size_t i = 0; list && i < list->items.size(); ++i)
+    names.push_back(fmt::format("\"{}\"", list->items[i].text));
+  return names.size() == 1 ? names[0] : fmt::format("[{}]", fmt::join(names, ", "));
+}
+
+std::string call_of(const std::string& name, const JsonValue& block) {
+  const JsonValue* in = block.find("in");
+  return fmt::format(R"({{"out": {}, "op": "call", "block": "{}"{}}})", names_under(block, "out"), name,
+                     in && !in->items.empty() ? ", \"in\": " + names_under(block, "in") : "");
+}
+
+// The members under `key`, in lines `name  value`, with a heading.
+std::string definitions(const JsonValue& object, std::string_view key, const std::string& heading,
+                        int width) {
+  const JsonValue* list = object.find(key);
+  if (!list || list->members.empty()) return "";
+  size_t longest = 0;
+  for (const JsonMember& member : list->members) longest = std::max(longest, member.key.size());
+  std::string text = heading + "\n";
+  for (const JsonMember& member : list->members)
+    text += wrapped(fmt::format("  {:<{}}  ", member.key, longest), member.value.text, longest + 4, width);
+  return text;
+}
+
+// Each with its dimensions: `w [model, gates]`. A variable that is made in one of several ways is a list of these.
+std::string variables_text(const JsonValue& block, int width) {
+  const JsonValue* list = block.find("variables");
+  if (!list || list->members.empty()) return "";
+  std::vector<std::string> all;
+  for (const JsonMember& member : list->members) {
+    const JsonValue& first = member.value.items.empty() ? member.value : member.value.items.front();
+    const JsonValue* dims = first.find("dims");
+    std::vector<std::string> names;
+    for (size_t i = 0; dims && i < dims->items.size(); ++i) names.push_back(dims->items[i].text);
+    all.push_back(fmt::format("{} [{}]", member.key, fmt::join(names, ", ")));
+  }
+  return wrapped("Variables: ", fmt::format("{}", fmt::join(all, ", ")), 2, width);
+}
+
 }  // namespace
 
 std::vector<std::string> example_names(char letter, size_t count) {
@@ -248,13 +297,52 @@ std::string statement_page(const StatementKind& statement, int width) {
                      wrapped("  ", statement.doc, 2, width), statement.keys, statement.example);
 }
 
-std::string operation_hint(const std::string& name) {
+std::string operation_hint(const std::string& name, const std::vector<std::string>& others) {
   const std::string foreign = foreign_hint(ForeignKind::kOperation, name);
   if (!foreign.empty()) return foreign;
   std::vector<std::string> known = operation_names();
   for (const StatementKind& statement : statement_kinds()) known.push_back(statement.name);
+  known.insert(known.end(), others.begin(), others.end());
   const std::string near = did_you_mean(name, known);
   return near.empty() ? "mtfc ops lists all operations" : near;
+}
+
+const JsonValue* find_block(const LibraryFile& file, const std::string& name) {
+  const JsonValue* blocks = file.json.find("blocks");
+  return blocks ? blocks->find(name) : nullptr;
+}
+
+std::string library_list(const std::vector<LibraryFile>& files, int width) {
+  std::string text;
+  for (const LibraryFile& file : files) {
+    text += fmt::format("{}{}\n", text.empty() ? "" : "\n", file.name);
+    text += wrapped("  ", text_under(file.json, "doc"), 2, width);
+    if (const JsonValue* blocks = file.json.find("blocks"))
+      for (const JsonMember& block : blocks->members)
+        text += wrapped("    ", call_of(block.key, block.value), 6, width);
+  }
+  return text;
+}
+
+std::string library_page(const LibraryFile& file, int width) {
+  std::string text = fmt::format("{}\n{}", file.name, wrapped("  ", text_under(file.json, "doc"), 2, width));
+  text += definitions(file.json, "params", "\nParams, unless the model defines them:", width);
+  text += definitions(file.json, "dims", "\nDimensions, unless the model defines them:", width);
+  if (const JsonValue* blocks = file.json.find("blocks"))
+    for (const JsonMember& block : blocks->members) text += "\n" + block_page(file, block.key, width);
+  return text;
+}
+
+std::string block_page(const LibraryFile& file, const std::string& name, int width) {
+  const JsonValue& block = *find_block(file, name);
+  std::string text = fmt::format("{}, a block of {}\n", name, file.name);
+  text += wrapped("  ", text_under(block, "doc"), 2, width);
+  text += wrapped("Call: ", call_of(name, block), 2, width);
+  text +=
+      definitions(block, "dims",
+                  "Dimensions, each with what it means in the model unless the call binds another:", width);
+  text += definitions(block, "params", "Params, each with its default:", width);
+  return text + variables_text(block, width);
 }
 
 std::string operation_page(const Signature& signature, int width) {

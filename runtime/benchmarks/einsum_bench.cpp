@@ -5,7 +5,6 @@
 // parallel on one thread each; the better of the two counts. The last table has products too small for
 // arithmetic to dominate their time.
 
-#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "core/tensors/alignment.h"
 #include "core/tensors/bf16.h"
 #include "runtime/compute/kernel.h"
+#include "runtime/compute/openblas.h"
 #include "runtime/compute/threads.h"
 #include "runtime/memory/arena.h"
 #include "runtime/testing/kernel_call.h"
@@ -161,9 +161,10 @@ struct Plain {
     float* a = reinterpret_cast<float*>(arena.at(0));
     float* b = a + count * m * k;
     float* c = b + count * k * n;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(m), static_cast<blasint>(n),
-                static_cast<blasint>(k), 1, a + i * m * k, static_cast<blasint>(k), b + i * k * n,
-                static_cast<blasint>(n), 0, c + i * m * n, static_cast<blasint>(n));
+    openblas().sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(m),
+                     static_cast<blasint>(n), static_cast<blasint>(k), 1, a + i * m * k,
+                     static_cast<blasint>(k), b + i * k * n, static_cast<blasint>(n), 0, c + i * m * n,
+                     static_cast<blasint>(n));
   }
 
   void in_a_row() {

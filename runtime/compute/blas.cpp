@@ -1,11 +1,10 @@
 #include "runtime/compute/blas.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <limits>
 #include <type_traits>
 
+#include "runtime/compute/openblas.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/thin_product.h"
 #include "runtime/compute/wrapping.h"
@@ -80,11 +79,11 @@ struct CallShape {
 };
 
 void gemm(const CallShape& s, const float* a, const float* b, float beta, float* c) {
-  cblas_sgemm(CblasRowMajor, s.ta, s.tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
+  openblas().sgemm(CblasRowMajor, s.ta, s.tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
 }
 
 void gemm(const CallShape& s, const double* a, const double* b, double beta, double* c) {
-  cblas_dgemm(CblasRowMajor, s.ta, s.tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
+  openblas().dgemm(CblasRowMajor, s.ta, s.tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
 }
 
 /// The product of a matrix of `rows` x `inner` and a vector; `transposed` as in MatrixProduct.
@@ -98,16 +97,16 @@ struct VectorProduct {
 /// Adds the product to y. Its sizes are small enough for one call of OpenBLAS.
 void gemv(const VectorProduct& p, const float* a, const float* x, float* y) {
   const auto rows = static_cast<blasint>(p.rows), inner = static_cast<blasint>(p.inner);
-  cblas_sgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
-              p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
-              static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
+  openblas().sgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
+                   p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
+                   static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
 }
 
 void gemv(const VectorProduct& p, const double* a, const double* x, double* y) {
   const auto rows = static_cast<blasint>(p.rows), inner = static_cast<blasint>(p.inner);
-  cblas_dgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
-              p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
-              static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
+  openblas().dgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
+                   p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
+                   static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
 }
 
 blasint size_in_call(int64_t size, int64_t begin) {
@@ -212,6 +211,10 @@ void multiply_floats(const MatrixProduct& p, const T* a, const T* b, T* c) {
 }
 
 }  // namespace
+
+void load_blas() {
+  openblas();
+}
 
 template <typename T>
 void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {

@@ -1,9 +1,13 @@
 #pragma once
-// Matrix products. This is the only user of OpenBLAS, whose sizes are 32-bit integers.
+// Matrix products. This is the only user of OpenBLAS (openblas.h), whose sizes are 32-bit integers.
 
 #include <cstdint>
 
 namespace mtfc {
+
+/// Loads OpenBLAS, which multiply() does as well; but within a parallel region nobody could catch the RunError that says why
+/// it can't be loaded.
+void load_blas();
 
 /// c[m, n] = a[m, k] * b[k, n], row-major. A transposed matrix is stored columns first. A leading dimension
 /// is the number of elements between stored rows. If k = 0, the product is zeros.

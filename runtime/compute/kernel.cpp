@@ -4,6 +4,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
+#include "runtime/compute/blas.h"
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/in_f32.h"
 #include "runtime/compute/reduction.h"
@@ -46,6 +47,7 @@ Kernel prepare_kernel(std::string_view op, const KernelSite& site) {
   if (def.tile) return prepare_elementwise(site, def.tile(tile_types(site)));
   if (def.reduction) return prepare_reduction(site, *def.reduction);
   const OpDef& operation = op_named(op);
+  if (is_product(operation)) load_blas();  // here, where an error can still be reported
   return needs_f32(operation, site) ? prepare_in_f32(operation, site, def.prepare) : def.prepare(site);
 }
 

@@ -75,6 +75,12 @@ struct TileTypes {
 /// devices can be added. For bools, kMax means any and kMin means all.
 enum class Reduction { kSum, kMean, kProd, kMax, kMin };
 
+/// What a kernel adds up to make one of its results.
+struct AddedTerms {
+  std::vector<double> magnitudes;  // of the terms of each element, added up
+  double count = 1;                // the number of terms
+};
+
 /// An element-wise operation sets `tile` only (runtime/compute/elementwise.h does the rest), a reduction sets
 /// `reduction` (runtime/compute/reduction.h), any other operation sets `prepare`.
 struct KernelDef {
@@ -82,6 +88,10 @@ struct KernelDef {
   Kernel (*prepare)(const KernelSite&) = nullptr;
   TileFunction (*tile)(const TileTypes&) = nullptr;
   std::optional<Reduction> reduction = std::nullopt;
+  /// Only for an operation that adds up terms though it is linear in no operand: the terms of each result. The tensors are
+  /// whole, and their floats are f64. `sizes` has the operands' magnitudes in the place of their elements.
+  std::vector<AddedTerms> (*terms)(const KernelSite&, const KernelRun& values,
+                                   const KernelRun& sizes) = nullptr;
 };
 
 /// The kernel of the operation `op`; throws InternalError if there is none.

@@ -51,7 +51,9 @@ void compare(const Assembled& found, const ExpectedTensor& expected, MadeTensor 
   const bool exact = !is_float(place.type.dtype);
   const double floor = smallest(place.type.dtype);
   const std::vector<double> a = numbers_of(expected.value), b = numbers_of(found.value);
-  const std::vector<double>& added = expected.magnitudes.empty() ? a : expected.magnitudes;
+  const Rounding& rounding = expected.rounding;
+  const std::vector<double>& added = rounding.magnitudes.empty() ? a : rounding.magnitudes;
+  const std::vector<double>& rounded = expected.terms_of_devices.empty() ? a : expected.terms_of_devices;
   if (!found.torn.empty() && !comparison.first)
     comparison.first = {place, found.torn[0], a[found.torn[0]], b[found.torn[0]], -1};
   for (size_t i = 0; i < a.size(); ++i) {
@@ -59,7 +61,9 @@ void compare(const Assembled& found, const ExpectedTensor& expected, MadeTensor 
     if (std::isnan(a[i]) && std::isnan(b[i]) && ++comparison.nans == 1) comparison.nan_where = place.name;
     if (same(a[i], b[i])) continue;
     const double difference = std::abs(a[i] - b[i]);
-    const double allowed = exact ? 0 : expected.rate * std::abs(added[i]) + floor;
+    const double allowed =
+        exact ? 0
+              : rounding.of_terms * std::abs(added[i]) + rounding.of_result * std::abs(rounded[i]) + floor;
     const double relative = difference / std::max(std::abs(added[i]), floor);
     if (!exact && relative > comparison.largest) {
       comparison.largest = relative;

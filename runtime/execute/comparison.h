@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/execute/rounding.h"
 #include "runtime/execute/whole_value.h"
 
 namespace mtfc {
@@ -40,9 +41,9 @@ struct Comparison {
 /// A tensor as it should be.
 struct ExpectedTensor {
   WholeValue value;
-  std::vector<double> magnitudes = {};  // that were added to make the elements; empty: those of the elements
-  double rate =
-      0;  // the largest difference that is allowed, relative to the magnitudes; integers must be equal
+  Rounding rounding = {};  // what may differ; integers must be equal
+  std::vector<double> terms_of_devices =
+      {};  // magnitudes of the terms that devices hold of a sum; empty: of none
 };
 
 /// True if both are the same bit by bit.

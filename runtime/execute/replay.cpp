@@ -18,6 +18,7 @@ struct Known {
   WholeValue value;
   std::vector<double> magnitudes = {};  // empty: those of the elements
   size_t times = 0;                     // that it was made
+  bool is_whole = false;  // the recorded run holds it whole, and in the same bits wherever it does
 };
 
 // The records that tell the content of a tensor when it is made for the `turn`-th time. Forms made less often are
@@ -35,15 +36,40 @@ std::vector<const Assembled*> records_of_turn(const std::vector<const Records*>&
   return made;
 }
 
+// The magnitudes of the terms that devices hold of the tensor, if one of its forms is partial.
+std::vector<double> terms_of_devices(const std::vector<const Assembled*>& forms) {
+  std::vector<double> terms;
+  for (const Assembled* form : forms)
+    if (!form->magnitudes.empty()) terms = form->magnitudes;
+  return terms;
+}
+
 // The form that operations that are not linear read, which is whole, with the magnitudes of a partial one.
 Known chosen(const std::vector<const Assembled*>& forms) {
   const auto whole = std::find_if(forms.begin(), forms.end(), [](const Assembled* form) {
     return !form->is_partial && form->held.empty();
   });
   Known known{(whole == forms.end() ? forms.front() : *whole)->value};
-  for (const Assembled* form : forms)
-    if (!form->magnitudes.empty()) known.magnitudes = form->magnitudes;
+  known.magnitudes = terms_of_devices(forms);
+  known.is_whole =
+      whole != forms.end() && std::all_of(forms.begin(), forms.end(), [&](const Assembled* form) {
+        return form->is_partial || is_equal(*form, known.value);
+      });
   return known;
+}
+
+// The steps that run kernels, by the values that they make.
+PerValue<const Step*> makers_of(const EntryPoint& entry) {
+  PerValue<const Step*> makers(entry.values.size(), nullptr);
+  const auto add = [&](const Step& step) {
+    if (!step.as<RunKernel>()) return;
+    for (const ValueId id : step.outputs) makers[id] = &step;
+  };
+  for (const Step& step : entry.steps) {
+    for (const Step& member : step.members()) add(member);
+    add(step);
+  }
+  return makers;
 }
 
 class Replay {
@@ -56,6 +82,7 @@ class Replay {
         options_(options),
         comparison_(comparison),
         counterparts_(whole, *found.entry),
+        makers_(makers_of(*found.entry)),
         aliases_(aliases_of(whole)),
         leaves_(leaves_of(whole)),
         known_(whole.values.size()) {}
@@ -72,7 +99,10 @@ class Replay {
   void judge(const Assembled& found, ExpectedTensor expected, MadeTensor place) {
     place.entry = whole_.name;
     place.step = found_.step;
-    if (options_.tolerance > 0 && expected.rate > 0) expected.rate = options_.tolerance;
+    if (options_.tolerance > 0 && expected.rounding.of_terms > 0) {
+      expected.rounding.of_terms = options_.tolerance;
+      expected.rounding.of_result = 0;
+    }
     compare(found, expected, std::move(place), comparison_);
   }
 
@@ -81,7 +111,7 @@ class Replay {
     const ValueId own = counterparts_.own(id);
     if (own == kNoValue || found_.values[own].empty()) return;
     const Assembled& recorded = found_.values[own][0];
-    known_[id] = {recorded.value, {}, 1};
+    known_[id] = {recorded.value, {}, 1, true};
     const MadeTensor place = {.name = whole_.values[id].name, .operation = "resharding"};
     judge(recorded, {recorded.value}, place);
     for (const ValueId form : counterparts_.forms(id))
@@ -89,19 +119,20 @@ class Replay {
     take_aliases(id, place);
   }
 
-  // Goes on with a tensor that was just made: as recorded, if it is, and as computed here otherwise. The magnitudes
-  // of `expected` come from `magnitudes`, if they are needed.
-  template <typename Magnitudes>
-  void take(ValueId id, ExpectedTensor expected, const MadeTensor& place, Magnitudes magnitudes) {
+  // Goes on with a tensor that was just made: as recorded, if it is, and as `value`, computed here, otherwise. What rounding
+  // can make of it comes from `rounding`, if that is needed.
+  template <typename RoundingOf>
+  void take(ValueId id, WholeValue value, const MadeTensor& place, RoundingOf rounding) {
     Known& known = known_[id];
     const std::vector<const Assembled*> made = records_of_turn(forms_of(id), known.times);
     const size_t times = known.times + 1;
+    ExpectedTensor expected{std::move(value), {}, terms_of_devices(made)};
     if (made.empty() || !std::all_of(made.begin(), made.end(),
                                      [&](const Assembled* each) { return is_equal(*each, expected.value); }))
-      expected.magnitudes = magnitudes(expected.value);
+      expected.rounding = rounding(expected.value);
     for (const Assembled* each : made) judge(*each, expected, place);
     if (made.empty()) {
-      known = {std::move(expected.value), std::move(expected.magnitudes)};
+      known = {std::move(expected.value), std::move(expected.rounding.magnitudes)};
     } else {
       ++comparison_.tensors;
       known = chosen(made);
@@ -132,8 +163,8 @@ class Replay {
         known_[alias].value.type = whole_.values[alias].type;
         continue;
       }
-      take(alias, known(root, whole_.values[alias].type), place,
-           [&](const WholeValue&) { return known_[root].magnitudes; });
+      ExpectedTensor same = known(root, whole_.values[alias].type);
+      take(alias, std::move(same.value), place, [&](const WholeValue&) { return same.rounding; });
     }
   }
 
@@ -164,7 +195,8 @@ class Replay {
         const auto after = std::find_if(roots.begin(), roots.end(),
                                         [&](const Record& of) { return of.number > made.number; });
         const Record& of = after == roots.begin() ? roots.front() : *std::prev(after);
-        ExpectedTensor same{of.value, of.magnitudes, rounding_of(of.value.type.dtype)};
+        ExpectedTensor same{of.value, rounding_of(of.value.type.dtype)};
+        same.rounding.magnitudes = of.magnitudes;
         same.value.type = whole_.values[alias].type;
         ++comparison_.tensors;
         judge(made, std::move(same), place);
@@ -173,7 +205,8 @@ class Replay {
 
   // A tensor as it is known, perhaps under other dimensions. Other forms of it may differ by a reduction's rounding.
   ExpectedTensor known(ValueId id, const TensorType& type) const {
-    ExpectedTensor same{known_[id].value, known_[id].magnitudes, rounding_of(type.dtype)};
+    ExpectedTensor same{known_[id].value, rounding_of(type.dtype)};
+    same.rounding.magnitudes = known_[id].magnitudes;
     same.value.type = type;
     return same;
   }
@@ -190,22 +223,38 @@ class Replay {
       values.push_back(operands.back().value);
     }
     const WholeCall call{step.name, options_.seed, found_.step, rounds_.empty() ? 0 : round_};
-    std::vector<ExpectedTensor> expected;
-    for (WholeValue& result : computed(*kernel, values, global_types(whole_, step.outputs), call)) {
-      const double rate = is_float(result.type.dtype) ? rounding_of(*kernel, operands, result.type.dtype) : 0;
-      expected.push_back({std::move(result), {}, rate});
-    }
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const auto magnitudes = [&](const WholeValue& value) {
-        const bool is_known = step.outputs.size() == 1 || kernel->op->traits.largest_terms;
-        return is_known ? magnitudes_of(*kernel, operands, value, i) : std::vector<double>{};
-      };
-      take(step.outputs[i], std::move(expected[i]),
+    std::vector<WholeValue> results = computed(*kernel, values, global_types(whole_, step.outputs), call);
+    const bool exact = reads_what_is_known(step);
+    if (exact)
+      for (Operand& operand : operands) operand.magnitudes = nullptr;
+    for (size_t i = 0; i < results.size(); ++i)
+      take(step.outputs[i], std::move(results[i]),
            {.name = whole_.values[step.outputs[i]].name,
             .operation = std::string(kernel->op->signature.name),
             .source = step.source},
-           magnitudes);
+           [&](const WholeValue& value) { return rounding_of(*kernel, operands, value, i, exact); });
+  }
+
+  // Whether the recorded run made the results of this step from operands that are known bit by bit. It may have added up what
+  // it made of an operand's terms, or have computed it in another way.
+  bool reads_what_is_known(const Step& step) const {
+    for (const ValueId id : step.inputs)
+      if (!known_[id].is_whole) return false;
+    for (const ValueId id : step.outputs) {
+      const Step* maker = maker_of(id);
+      if (!maker || maker->as<RunKernel>()->op != step.as<RunKernel>()->op) return false;
+      for (const ValueId read : maker->inputs)
+        if (!found_.entry->values[read].sharding.partial.empty()) return false;
     }
+    return true;
+  }
+
+  // The step of the recorded run that makes the tensor, in any form.
+  const Step* maker_of(ValueId id) const {
+    if (const ValueId own = counterparts_.own(id); own != kNoValue && makers_[own]) return makers_[own];
+    for (const ValueId form : counterparts_.forms(id))
+      if (makers_[form]) return makers_[form];
+    return nullptr;
   }
 
   // Follows the loops as the executor does.
@@ -257,6 +306,7 @@ class Replay {
   const ReplayOptions& options_;
   Comparison& comparison_;
   const Counterparts counterparts_;
+  const PerValue<const Step*> makers_;
   const PerValue<std::vector<ValueId>> aliases_;
   const PerValue<bool> leaves_;
   PerValue<Known> known_;

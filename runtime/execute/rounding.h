@@ -24,16 +24,19 @@ struct Operand {
   bool has_magnitudes() const { return magnitudes && !magnitudes->empty(); }
 };
 
-/// The magnitudes that `kernel` adds to make `value`, its result of this number, one per element; empty if they are those of
-/// the elements.
-std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Operand> operands,
-                                  const WholeValue& value, size_t result);
+struct Rounding {
+  std::vector<double> magnitudes = {};  // that are added to make the elements; empty: those of the elements
+  double of_terms = 0;                  // the largest difference, relative to the magnitudes, and
+  double of_result = 0;  // what is added to it, relative to the elements, or to the terms that devices hold
+};
 
-/// The difference that rounding can make, relative to the magnitudes that are added. It follows the coarsest dtype
-/// of operands and results, and the number of terms.
-double rounding_of(const RunKernel& kernel, std::span<const Operand> operands, DType result);
+/// What rounding can make of `value`, the result of `kernel` of this number. It follows the coarsest dtype of operands and
+/// results, and the number of terms. `exact`: the operands are those that the other way has computed with, bit by bit.
+/// Otherwise they may be its operands in another form, such as a sum that it holds in parts.
+Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands, const WholeValue& value,
+                     size_t result, bool exact);
 
 /// The same for an operation that adds nothing.
-double rounding_of(DType dtype);
+Rounding rounding_of(DType dtype);
 
 }  // namespace mtfc

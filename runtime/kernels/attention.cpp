@@ -5,6 +5,7 @@
 
 #include "runtime/compute/attention_plan.h"
 #include "runtime/compute/attention_rows.h"
+#include "runtime/compute/attention_terms.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
@@ -137,6 +138,7 @@ extern const KernelDef kKernel = {
           return dispatch(WideFloats{}, site.operands[0].type.dtype,
                           [&]<typename T>() -> Kernel { return prepare<T>(site); });
         },
+    .terms = attention_terms,
 };
 
 }  // namespace mtfc::attention_kernel

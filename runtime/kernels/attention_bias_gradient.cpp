@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "runtime/compute/attention_backward.h"
+#include "runtime/compute/attention_terms.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
@@ -88,6 +89,7 @@ extern const KernelDef kKernel = {
           return dispatch(WideFloats{}, site.operands[0].type.dtype,
                           [&]<typename T>() -> Kernel { return prepare<T>(site); });
         },
+    .terms = attention_bias_gradient_terms,
 };
 
 }  // namespace mtfc::attention_bias_gradient_kernel

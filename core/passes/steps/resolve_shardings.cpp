@@ -37,8 +37,13 @@ struct Conflict {
   const Node* node = nullptr;
   int axis = 0;
   int64_t tensors = 0;
+  bool has_leaf = false;  // an input or a variable is among them
 };
 using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
+
+bool is_leaf(const Node& node) {
+  return node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
+}
 
 // Finds axes that two dimensions of a tensor share.
 void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, Conflicts& conflicts) {
@@ -50,14 +55,15 @@ void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, 
       if (shared == one.end()) continue;
       Conflict& conflict = conflicts[std::minmax(tensor.type.dims[i].name, tensor.type.dims[j].name)];
       if (conflict.tensors++ == 0) conflict = {&tensor, &node, *shared, 1};
+      conflict.has_leaf = conflict.has_leaf || is_leaf(node);
     }
 }
 
 void check_graph(const Layout& layout, const Graph& graph, Conflicts& conflicts) {
   for (const Tensor& tensor : graph.tensors()) {
     const Node& node = graph.node(tensor.node);
-    const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
-    if (!tensor.annotation && (is_leaf || !layout.propagate)) check_tensor(layout, tensor, node, conflicts);
+    if (!tensor.annotation && (is_leaf(node) || !layout.propagate))
+      check_tensor(layout, tensor, node, conflicts);
   }
   for (const Node& node : graph.nodes())
     if (node.loop)
@@ -75,7 +81,10 @@ Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std:
       fmt::format("the rules {} and {} split tensor '{}', {}{}, twice over the same axis '{}'",
                   rule_text(layout, dims.first), rule_text(layout, dims.second), conflict.tensor->name,
                   kind_of(*conflict.node), more, layout.mesh.axes()[static_cast<size_t>(conflict.axis)].name),
-      fmt::format("give '{}' or '{}' another axis, or leave one of them whole", dims.first, dims.second)};
+      fmt::format("give '{}' or '{}' another axis{}", dims.first, dims.second,
+                  conflict.has_leaf
+                      ? ", or leave one of them whole"
+                      : ", leave one of them whole, or choose one for each result with --propagate")};
 }
 
 }  // namespace
