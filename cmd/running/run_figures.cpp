@@ -32,7 +32,7 @@ StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_
 std::optional<double> learning_rate_of_last_step(const Executor& executor, const EntryPoint& entry) {
   const Program& program = executor.program();
   if (!program.learning_rate || entry.name != "train") return std::nullopt;
-  if (!program.learning_rate->schedule) return program.learning_rate->constant;
+  if (program.learning_rate->schedules.empty()) return program.learning_rate->constant;
   // The variable, and not the step of the run: weights may be loaded together with the state of their optimizer.
   for (size_t v = 0; v < program.variables.size(); ++v) {
     const VariableDecl& variable = program.variables[v].decl;

@@ -27,8 +27,8 @@ std::vector<NumberSetting> adam_settings() {
           {"eps", 1e-8, "added to the root of the mean square", SettingRange::kPositive}};
 }
 
-std::vector<Slot> adam_slots(const Settings&, const TensorType& variable) {
-  return {{"adam_m", variable}, {"adam_v", variable}};
+std::vector<Slot> adam_slots(const Settings&, const UpdatedVariable& variable) {
+  return {{"adam_m", variable.type}, {"adam_v", variable.type}};
 }
 
 std::vector<TensorId> adam_shared(GraphBuilder& b, const Settings& settings, TensorId rate, TensorId step) {

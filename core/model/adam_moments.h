@@ -12,7 +12,7 @@ namespace mtfc {
 std::vector<NumberSetting> adam_settings();
 /// The slots `adam_m` and `adam_v`. Both optimizers have the same state, so a run can change from one to the
 /// other.
-std::vector<Slot> adam_slots(const Settings& settings, const TensorType& variable);
+std::vector<Slot> adam_slots(const Settings& settings, const UpdatedVariable& variable);
 /// rate / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) in step t.
 std::vector<TensorId> adam_shared(GraphBuilder& b, const Settings& settings, TensorId rate, TensorId step);
 

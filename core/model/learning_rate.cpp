@@ -30,6 +30,7 @@ struct PlainNumbers {
     if (kind == "mul") return of[0] * of[1];
     if (kind == "div") return of[0] / of[1];
     if (kind == "minimum") return std::fmin(of[0], of[1]);
+    if (kind == "maximum") return std::fmax(of[0], of[1]);
     if (kind == "sqrt") return std::sqrt(of[0]);
     if (kind == "cos") return std::cos(of[0]);
     if (kind == "less") return of[0] < of[1] ? 1 : 0;
@@ -38,11 +39,18 @@ struct PlainNumbers {
   }
 };
 
-// Rises from 0 at the end of the warm-up to 1 at the last step, and stays there.
+// The step, or the one from which the rate falls if that is later.
+template <typename Numbers, typename Number = typename Numbers::Number>
+Number falling_step(Numbers& n, const Schedule& schedule, Number step) {
+  if (schedule.falls_from() == schedule.warmup) return step;  // the warm-up decides before that
+  return n.op("maximum", {step, n.constant(schedule.hold)});
+}
+
+// Rises from 0 where the rate begins to fall to 1 at the last step, and stays there.
 template <typename Numbers, typename Number = typename Numbers::Number>
 Number progress(Numbers& n, const Schedule& schedule, Number step) {
-  const Number since = n.op("sub", {step, n.constant(schedule.warmup)});
-  const Number part = n.op("div", {since, n.constant(schedule.steps - schedule.warmup)});
+  const Number since = n.op("sub", {falling_step(n, schedule, step), n.constant(schedule.falls_from())});
+  const Number part = n.op("div", {since, n.constant(schedule.steps - schedule.falls_from())});
   return n.op("minimum", {part, n.constant(1)});
 }
 
@@ -51,7 +59,8 @@ template <typename Numbers, typename Number = typename Numbers::Number>
 Number remaining(Numbers& n, const Schedule& schedule, Number step) {
   switch (schedule.kind) {
     case ScheduleKind::kRsqrt:
-      return n.op("sqrt", {n.op("div", {n.constant(schedule.warmup), step})});
+      return n.op("sqrt",
+                  {n.op("div", {n.constant(schedule.falls_from()), falling_step(n, schedule, step)})});
     case ScheduleKind::kCosine: {
       const Number angle = n.op("mul", {progress(n, schedule, step), n.constant(std::numbers::pi)});
       const Number half = n.op("mul", {n.op("cos", {angle}), n.constant(0.5)});
@@ -64,7 +73,7 @@ Number remaining(Numbers& n, const Schedule& schedule, Number step) {
 }
 
 template <typename Numbers, typename Number = typename Numbers::Number>
-Number rate_in(Numbers& n, const Schedule& schedule, Number step) {
+Number scheduled(Numbers& n, const Schedule& schedule, Number step) {
   const bool to_end = schedule.kind != ScheduleKind::kRsqrt;
   const double range = to_end ? schedule.peak - schedule.end : schedule.peak;
   Number rate = n.op("mul", {remaining(n, schedule, step), n.constant(range)});
@@ -74,16 +83,25 @@ Number rate_in(Numbers& n, const Schedule& schedule, Number step) {
   return n.op("where", {n.op("less", {step, n.constant(schedule.warmup)}), rising, rate});
 }
 
+template <typename Numbers, typename Number = typename Numbers::Number>
+Number rate_in(Numbers& n, const LearningRate& rate, Number step) {
+  if (rate.schedules.empty()) return n.constant(rate.constant);
+  Number product = scheduled(n, rate.schedules[0], step);
+  for (size_t i = 1; i < rate.schedules.size(); ++i)
+    product = n.op("mul", {product, scheduled(n, rate.schedules[i], step)});
+  return rate.constant == 1 ? product : n.op("mul", {product, n.constant(rate.constant)});
+}
+
 }  // namespace
 
-TensorId learning_rate(GraphBuilder& b, const Schedule& schedule, TensorId step) {
+TensorId learning_rate(GraphBuilder& b, const LearningRate& rate, TensorId step) {
   GraphNumbers numbers{b};
-  return rate_in(numbers, schedule, step);
+  return rate_in(numbers, rate, step);
 }
 
 double LearningRate::at(double step) const {
   PlainNumbers numbers;
-  return schedule ? rate_in(numbers, *schedule, step) : constant;
+  return rate_in(numbers, *this, step);
 }
 
 }  // namespace mtfc

@@ -14,6 +14,7 @@
 #include "core/diagnostics/error.h"
 #include "core/graph/entry_graph.h"
 #include "core/graph/graph.h"
+#include "core/model/factored_dims.h"
 #include "core/model/learning_rate.h"
 #include "core/tensors/shape.h"
 
@@ -59,14 +60,17 @@ struct InputDecl {
 struct TrainSpec {
   TensorId loss = kNoTensor;
   std::string optimizer;                  // a name of core/optimizers/
-  std::map<std::string, double> numbers;  // its settings: momentum, …; `lr` unless there is a schedule
+  std::map<std::string, double> numbers;  // its settings: lr, momentum, …
   Location location = {};
-  std::optional<Schedule> schedule = {};
-  std::optional<double> clip_norm = {};            // limit on the norm of all gradients together
-  std::set<std::string> no_decay = {};             // variables without weight decay
-  std::vector<std::string> shard_state_over = {};  // axes of the mesh
-  Location shard_location = {};                    // where the model file says `shard_state_over`
-  int64_t microbatches = 1;                        // parts into which the batch is cut
+  std::vector<Schedule> schedules = {};  // by which `lr` is multiplied
+  std::map<std::string, LearningRate> lr_factors =
+      {};                                // by variable: what its own rate is, relative to the rate
+  std::optional<double> clip_norm = {};  // limit on the norm of all gradients together
+  std::set<std::string> no_decay = {};   // variables without weight decay
+  std::map<std::string, FactoredDims> factored = {};  // by variable; those that are not named have none
+  std::vector<std::string> shard_state_over = {};     // axes of the mesh
+  Location shard_location = {};                       // where the model file says `shard_state_over`
+  int64_t microbatches = 1;                           // parts into which the batch is cut
   Location microbatches_location = {};
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/model/factored_dims.h"
 
 namespace mtfc {
 
@@ -34,12 +35,19 @@ struct Slot {
   TensorType type;
 };
 
+/// What an optimizer needs to know of a variable so as to keep state for it.
+struct UpdatedVariable {
+  TensorType type;
+  std::optional<FactoredDims> factored = std::nullopt;
+};
+
 struct UpdateInputs {
   const Settings& settings;
   std::vector<TensorId> shared;  // the results of OptimizerDef::shared, in the variable's type
   std::vector<TensorId> state;   // the variable, then its slots
   TensorId gradient = kNoTensor;
   bool decays = true;  // weight decay, if the optimizer has it, applies to this variable
+  std::optional<FactoredDims> factored = std::nullopt;
 };
 
 struct OptimizerDef {
@@ -49,7 +57,9 @@ struct OptimizerDef {
   bool decays_weights = false;
   /// True if `shared` needs the number of the step.
   bool counts_steps = false;
-  std::vector<Slot> (*slots)(const Settings&, const TensorType& variable);
+  /// True if its state for a variable depends on the two dimensions that are factored.
+  bool factors = false;
+  std::vector<Slot> (*slots)(const Settings&, const UpdatedVariable&);
   /// The f64 scalars that all updates of a step share. `rate` is the learning rate, `step` the number of the
   /// step, from 1 (kNoTensor if nothing counts steps); both are f64.
   std::vector<TensorId> (*shared)(GraphBuilder&, const Settings&, TensorId rate, TensorId step);

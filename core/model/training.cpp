@@ -19,7 +19,14 @@ const OptimizerDef& optimizer_of(const TrainSpec& train) {
 }
 
 bool counts_steps(const TrainSpec& train) {
-  return train.schedule || optimizer_of(train).counts_steps;
+  const bool is_scheduled = std::any_of(train.lr_factors.begin(), train.lr_factors.end(),
+                                        [](const auto& factor) { return !factor.second.schedules.empty(); });
+  return is_scheduled || !train.schedules.empty() || optimizer_of(train).counts_steps;
+}
+
+std::optional<FactoredDims> factored_dims(const TrainSpec& train, const VariableDecl& variable) {
+  const auto found = train.factored.find(variable.name);
+  return found == train.factored.end() ? std::nullopt : std::optional(found->second);
 }
 
 class Training {
@@ -39,8 +46,9 @@ class Training {
   void run() {
     if (trained_.empty()) return;
     b_.set_origin({"train", train_.location, Phase::kUpdate});
-    const TensorId step = counts_steps(train_) ? next_step() : kNoTensor;
-    shared_ = optimizer_.shared(b_, train_.numbers, rate(step), step);
+    step_ = counts_steps(train_) ? next_step() : kNoTensor;
+    rate_ = rate();
+    shared_ = optimizer_.shared(b_, train_.numbers, rate_, step_);
     if (train_.clip_norm || wants(kNormName)) clip();
     for (size_t i = 0; i < trained_.size(); ++i) update(*trained_[i], gradients_[i]);
   }
@@ -65,11 +73,23 @@ class Training {
     return variable;
   }
 
-  TensorId rate(TensorId step) {
-    const TensorId rate = train_.schedule ? learning_rate(b_, *train_.schedule, step)
-                                          : b_.constant(train_.numbers.at("lr"), DType::kF64);
-    if (train_.schedule || wants(kRateName)) b_.name(rate, kRateName);
+  TensorId rate() {
+    const TensorId rate = learning_rate(b_, learning_rate_of(train_), step_);
+    if (!train_.schedules.empty() || wants(kRateName)) b_.name(rate, kRateName);
     return rate;
+  }
+
+  // The values that the updates of this variable share with those of others, in f64.
+  const std::vector<TensorId>& shared_of(const VariableDecl& variable) {
+    const auto factor = train_.lr_factors.find(variable.name);
+    if (factor == train_.lr_factors.end()) return shared_;
+    const auto [known, added] = shared_by_factor_.try_emplace(factor->second);
+    if (added) {
+      b_.set_origin({"train", train_.location, Phase::kUpdate});
+      const TensorId own = b_.op("mul", {rate_, learning_rate(b_, factor->second, step_)});
+      known->second = optimizer_.shared(b_, train_.numbers, own, step_);
+    }
+    return known->second;
   }
 
   // Scales the gradients so that the norm of all of them is at most clip_norm, if there is one.
@@ -133,12 +153,14 @@ class Training {
   }
 
   void update(const VariableDecl& variable, TensorId gradient) {
+    const std::vector<TensorId>& shared = shared_of(variable);
     set_update_origin(variable);
     UpdateInputs inputs{.settings = train_.numbers, .shared = {}, .state = {b_.graph().find(variable.name)}};
     for (const VariableDecl& slot : state_of(train_, variable)) inputs.state.push_back(add_state(slot));
-    for (const TensorId scalar : shared_) inputs.shared.push_back(in_type(scalar, variable.type.dtype));
+    for (const TensorId scalar : shared) inputs.shared.push_back(in_type(scalar, variable.type.dtype));
     inputs.gradient = gradient;
     inputs.decays = train_.no_decay.count(variable.name) == 0;
+    inputs.factored = factored_dims(train_, variable);
     const std::vector<TensorId> updated = optimizer_.update(b_, inputs);
     for (size_t k = 0; k < updated.size(); ++k)
       assignments_.push_back({b_.graph().tensor(inputs.state[k]).name, updated[k], train_.location});
@@ -151,7 +173,9 @@ class Training {
   std::vector<Assignment>& assignments_;
   std::vector<TensorId> gradients_;
   std::vector<const VariableDecl*> trained_;
+  TensorId step_ = kNoTensor, rate_ = kNoTensor;
   std::vector<TensorId> shared_;  // the values that all updates share, in f64
+  std::map<LearningRate, std::vector<TensorId>> shared_by_factor_;  // by the factor of their rate
   std::map<std::pair<TensorId, DType>, TensorId> casts_;
 };
 
@@ -164,7 +188,8 @@ VariableDecl state(std::string name, const TensorType& type, const Location& loc
 
 std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable) {
   std::vector<VariableDecl> found;
-  for (const Slot& slot : optimizer_of(train).slots(train.numbers, variable.type))
+  const UpdatedVariable updated{variable.type, factored_dims(train, variable)};
+  for (const Slot& slot : optimizer_of(train).slots(train.numbers, updated))
     found.push_back(
         state(fmt::format("{}/{}", variable.name, slot.name), slot.type, variable.location, variable.group));
   return found;
@@ -176,8 +201,7 @@ std::vector<VariableDecl> shared_state(const TrainSpec& train) {
 }
 
 LearningRate learning_rate_of(const TrainSpec& train) {
-  if (train.schedule) return {train.schedule, 0};
-  return {std::nullopt, train.numbers.at("lr")};
+  return {train.numbers.at("lr"), train.schedules};
 }
 
 std::vector<std::string> training_names(const Model& model) {

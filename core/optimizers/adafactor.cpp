@@ -1,24 +1,9 @@
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include "core/model/optimizer.h"
 
 namespace mtfc::adafactor_optimizer {
 namespace {
-
-// The two largest dimensions of a variable, in its order; of equal ones, the later count as larger. Nothing
-// if it has fewer than two. Its second moments are kept as means over each of the two.
-std::optional<std::pair<Dim, Dim>> factored_dims(const Dims& dims) {
-  if (dims.size() < 2) return std::nullopt;
-  std::vector<size_t> places(dims.size());
-  for (size_t i = 0; i < places.size(); ++i) places[i] = i;
-  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t c) {
-    return dims[a].size != dims[c].size ? dims[a].size > dims[c].size : a > c;
-  });
-  const auto [first, second] = std::minmax(places[0], places[1]);
-  return std::pair{dims[first], dims[second]};
-}
 
 TensorType without(const TensorType& type, const Dim& dim) {
   TensorType rest = type;
@@ -26,15 +11,15 @@ TensorType without(const TensorType& type, const Dim& dim) {
   return rest;
 }
 
-std::vector<Slot> slots(const Settings& settings, const TensorType& variable) {
+std::vector<Slot> slots(const Settings& settings, const UpdatedVariable& variable) {
   std::vector<Slot> slots;
-  if (const auto factored = factored_dims(variable.dims)) {
-    slots.push_back({"adafactor_vr", without(variable, factored->second)});
-    slots.push_back({"adafactor_vc", without(variable, factored->first)});
+  if (variable.factored) {
+    slots.push_back({"adafactor_vr", without(variable.type, variable.factored->second)});
+    slots.push_back({"adafactor_vc", without(variable.type, variable.factored->first)});
   } else {
-    slots.push_back({"adafactor_v", variable});
+    slots.push_back({"adafactor_v", variable.type});
   }
-  if (settings.at("beta1") > 0) slots.push_back({"adafactor_m", variable});
+  if (settings.at("beta1") > 0) slots.push_back({"adafactor_m", variable.type});
   return slots;
 }
 
@@ -85,7 +70,7 @@ class Update {
   // time: their product may exceed the range of the type when the gradient is 0.
   TensorId scaled_gradient() {
     const TensorId square = b_.op("add", {b_.op("square", {in_.gradient}), number(setting("eps1"))});
-    const auto factored = factored_dims(b_.dims(in_.gradient));
+    const std::optional<FactoredDims>& factored = in_.factored;
     if (!factored) return b_.op("mul", {in_.gradient, b_.op("rsqrt", {moment(in_.state[1], square)})});
     const TensorId vr = moment(in_.state[1], mean(square, {factored->second}));
     const TensorId vc = moment(in_.state[2], mean(square, {factored->first}));
@@ -121,9 +106,8 @@ extern const OptimizerDef kOptimizer = {
     .doc =
         "Adafactor (Shazeer and Stern 2018; GShard, appendix A.2): the gradient over the root of its mean "
         "square, "
-        "which is kept as means over each of the two largest dimensions (of equal ones the later), clipped "
-        "by its "
-        "own root mean square.",
+        "which is kept as means over each of two dimensions (`factored`), clipped by its own root mean "
+        "square.",
     .settings = {{"lr", std::nullopt, "learning rate"},
                  {"beta1", 0, "the share of the mean update kept from one step to the next; 0 keeps none",
                   SettingRange::kBelowOne},
@@ -136,8 +120,13 @@ extern const OptimizerDef kOptimizer = {
                  {"eps2", 1e-3, "a lower bound on the root mean square of a variable that scales its rate",
                   SettingRange::kNotNegative},
                  {"scale_by_parameter", 0, "1: lr is relative to the root mean square of the variable",
-                  SettingRange::kUpToOne}},
+                  SettingRange::kUpToOne},
+                 {"least_factored", 128,
+                  "the least size of the two dimensions over which means are kept, unless `factored` names "
+                  "them",
+                  SettingRange::kPositive}},
     .counts_steps = true,
+    .factors = true,
     .slots = slots,
     .shared = shared,
     .update = update,

@@ -3,8 +3,8 @@
 namespace mtfc::momentum_optimizer {
 namespace {
 
-std::vector<Slot> slots(const Settings&, const TensorType& variable) {
-  return {{"momentum", variable}};
+std::vector<Slot> slots(const Settings&, const UpdatedVariable& variable) {
+  return {{"momentum", variable.type}};
 }
 
 std::vector<TensorId> shared(GraphBuilder&, const Settings&, TensorId rate, TensorId) {

@@ -3,7 +3,7 @@
 namespace mtfc::sgd_optimizer {
 namespace {
 
-std::vector<Slot> slots(const Settings&, const TensorType&) {
+std::vector<Slot> slots(const Settings&, const UpdatedVariable&) {
   return {};
 }
 

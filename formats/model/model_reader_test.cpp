@@ -232,10 +232,57 @@ TEST_CASE("another optimizer in place of the model's keeps its rate alone") {
   CHECK(trained("0.125", "adamw").numbers ==
         Settings{{"lr", 0.125}, {"beta1", 0.5}, {"beta2", 0.999}, {"eps", 1e-8}, {"weight_decay", 0.25}});
   const TrainSpec scheduled = trained(R"({"schedule": "rsqrt", "peak": 3, "warmup": "io"})", "sgd");
-  CHECK(scheduled.numbers.empty());
-  REQUIRE(scheduled.schedule);
-  CHECK(scheduled.schedule->peak == 3);
-  CHECK(scheduled.schedule->warmup == 6);
+  CHECK(scheduled.numbers == Settings{{"lr", 1}});
+  CHECK(scheduled.schedules == std::vector<Schedule>{{ScheduleKind::kRsqrt, 3, 6}});
+  const TrainSpec product = trained(R"({"product": ["io", {"schedule": "rsqrt", "peak": 3, "hold": 7}, 0.5,
+                              {"schedule": "cosine", "peak": 1, "hold": 2, "steps": "io"}]})",
+                                    "adam");
+  CHECK(product.numbers.at("lr") == 3);
+  CHECK(product.schedules ==
+        std::vector<Schedule>{{ScheduleKind::kRsqrt, 3, 0, 0, 0, 7}, {ScheduleKind::kCosine, 1, 0, 6, 0, 2}});
+}
+
+// Reads the optimizer of a model with experts, and returns what it says of the variables.
+TrainSpec of_experts(const std::string& optimizer, const std::optional<std::string>& kind = std::nullopt) {
+  std::vector<Diagnostic> warnings;
+  return *read_model(R"({"mtfc": 1, "dims": {"e": 300, "c": 2, "m": 128, "h": 200, "v": 500},
+    "inputs": {"x": {"dims": ["e", "c", "m"]}},
+    "variables": {"moe/wi": {"dims": ["e", "m", "h"], "init": "ones"}, "out/w": {"dims": ["h", "v"], "init": "ones"},
+                  "out/bias": {"dims": ["e", "v"], "init": "ones"}},
+    "ops": [{"out": "y", "op": "einsum", "in": [{"op": "einsum", "in": ["x", "moe/wi"], "over": "m"}, "out/w"], "over": "h"},
+            {"out": "loss", "op": "reduce_mean", "in": {"op": "add", "in": ["y", "out/bias"]}}],
+    "train": {"loss": "loss", "optimizer": )" +
+                         optimizer + "}}",
+                     "experts.json", {}, warnings, {.overrides = {kind, {}}})
+              .train;
+}
+
+TEST_CASE("the dimensions that adafactor factors: by size, never over experts, or as the model says") {
+  const auto factored = [](const std::string& more, const std::string& kind = "adafactor",
+                           const std::optional<std::string>& instead = std::nullopt) {
+    std::string text;
+    for (const auto& [name, dims] :
+         of_experts(R"({"kind": ")" + kind + R"(", "lr": 1)" + more + "}", instead).factored)
+      text += name + ": " + dims.first.name + " " + dims.second.name + "; ";
+    return text;
+  };
+  const std::string by_default = "moe/wi: m h; out/bias: e v; out/w: h v; ";
+  CHECK(factored("") == by_default);
+  CHECK(factored("", "adamw", "adafactor") == by_default);
+  CHECK(factored("", "adamw") == "");
+  CHECK(factored(R"(, "factored": {"*": []})", "adafactor", "adam") == "");
+  CHECK(factored(R"(, "least_factored": 129)") == "out/bias: e v; out/w: h v; ");
+  CHECK(factored(R"(, "least_factored": 501)") == "");
+  CHECK(factored(R"(, "factored": {"*": ["h", "e"], "out/*": []})") == "moe/wi: e h; ");
+  CHECK(factored(R"(, "factored": {"out/bias": []})") == "moe/wi: m h; out/w: h v; ");
+}
+
+TEST_CASE("variables have factors of their rate by patterns, of which the last one decides") {
+  const TrainSpec spec = of_experts(
+      R"({"kind": "sgd", "lr": 1, "lr_factors": {"*": 2, "out/*": {"product": [3, {"schedule": "linear", "peak": 1, "steps": "m"}]}, "out/bias": "m"}})");
+  const LearningRate scheduled{3, {{ScheduleKind::kLinear, 1, 0, 128}}};
+  CHECK(spec.lr_factors ==
+        std::map<std::string, LearningRate>{{"moe/wi", {2}}, {"out/w", scheduled}, {"out/bias", {128}}});
 }
 
 TEST_CASE("patterns of no_decay") {

@@ -37,7 +37,16 @@ void read_rate(const std::optional<Cursor>& at, const NameLookup& lookup, DType 
   if (const auto problem = literal_problem(*value, narrowest)) at->error(problem->what(), problem->hint);
 }
 
-}  // namespace
+// The step after which a schedule falls must not come before the end of its warm-up.
+void read_hold(const Cursor& at, const NameLookup& lookup, Schedule& schedule) {
+  const std::optional<Cursor> hold = at.find("hold");
+  const size_t errors = at.sink().error_count();
+  read_steps(hold, lookup, 1, schedule.hold);
+  if (hold && at.sink().error_count() == errors && schedule.hold < schedule.warmup)
+    hold->error(fmt::format("the peak is held until step {:.0f}, but the warm-up lasts until step {:.0f}",
+                            schedule.hold, schedule.warmup),
+                "steps are counted from the start of training, including the warm-up");
+}
 
 std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup, DType narrowest) {
   const size_t before = at.sink().error_count();
@@ -45,25 +54,56 @@ std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup
   const std::optional<ScheduleKind> kind = named ? read_schedule_kind(*named) : std::nullopt;
   if (!kind) return std::nullopt;
   const bool is_rsqrt = *kind == ScheduleKind::kRsqrt;
-  std::vector<std::string> keys = {"schedule", "peak", "warmup", "doc"};
+  std::vector<std::string> keys = {"schedule", "peak", "warmup", "hold", "doc"};
   if (!is_rsqrt) keys.insert(keys.end(), {"steps", "end"});
   at.check_keys(keys);
   Schedule schedule;
   schedule.kind = *kind;
   read_rate(at.require("peak"), lookup, narrowest, schedule.peak);
-  read_steps(is_rsqrt ? at.require("warmup") : at.find("warmup"), lookup, is_rsqrt ? 1 : 0, schedule.warmup);
+  const bool needs_warmup = is_rsqrt && !at.find("hold");
+  read_steps(needs_warmup ? at.require("warmup") : at.find("warmup"), lookup, needs_warmup ? 1 : 0,
+             schedule.warmup);
+  read_hold(at, lookup, schedule);
   if (!is_rsqrt) {
     const size_t errors = at.sink().error_count();
     const std::optional<Cursor> steps = at.require("steps");
     read_steps(steps, lookup, 1, schedule.steps);
     read_rate(at.find("end"), lookup, narrowest, schedule.end);
-    if (steps && at.sink().error_count() == errors && schedule.steps <= schedule.warmup)
-      steps->error(fmt::format("the schedule ends in step {:.0f}, but its warm-up lasts until step {:.0f}",
-                               schedule.steps, schedule.warmup),
+    if (steps && at.sink().error_count() == errors && schedule.steps <= schedule.falls_from())
+      steps->error(fmt::format("the schedule ends in step {:.0f}, but {} until step {:.0f}", schedule.steps,
+                               schedule.hold > schedule.warmup ? "the peak is held" : "its warm-up lasts",
+                               schedule.falls_from()),
                    "steps are counted from the start of training, including the warm-up");
   }
   if (at.sink().error_count() > before) return std::nullopt;
   return schedule;
+}
+
+// Multiplies the rate by a number or a schedule.
+void multiply_by(const Cursor& at, const NameLookup& lookup, DType narrowest, LearningRate& rate) {
+  if (at.is(JsonKind::kObject)) {
+    if (const auto schedule = read_schedule(at, lookup, narrowest)) rate.schedules.push_back(*schedule);
+    return;
+  }
+  double factor = 1;
+  read_rate(at, lookup, narrowest, factor);
+  rate.constant *= factor;
+}
+
+}  // namespace
+
+std::optional<LearningRate> read_learning_rate(const Cursor& at, const NameLookup& lookup, DType narrowest) {
+  const size_t before = at.sink().error_count();
+  LearningRate rate;
+  if (const std::optional<Cursor> product = at.find("product")) {
+    at.check_keys({"product", "doc"});
+    for (const Cursor& factor : product->items("a list of numbers and schedules"))
+      multiply_by(factor, lookup, narrowest, rate);
+  } else {
+    multiply_by(at, lookup, narrowest, rate);
+  }
+  if (at.sink().error_count() > before) return std::nullopt;
+  return rate;
 }
 
 }  // namespace mtfc

@@ -1,5 +1,6 @@
 #pragma once
-// `lr` as a schedule: {"schedule": "cosine", "peak": 1e-3, "warmup": 100, "steps": 2500, "end": 1e-4}.
+// A learning rate: a number, a schedule such as {"schedule": "cosine", "peak": 1e-3, "warmup": 100, "steps": 2500,
+// "end": 1e-4}, or {"product": [...]} of these.
 
 #include <optional>
 
@@ -9,8 +10,7 @@
 
 namespace mtfc {
 
-/// Records errors and returns nullopt if there are any. `at` must be an object. Numbers that the type
-/// `narrowest` can't hold are errors.
-std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup, DType narrowest);
+/// Records errors and returns nullopt if there are any. Numbers that the type `narrowest` can't hold are errors.
+std::optional<LearningRate> read_learning_rate(const Cursor& at, const NameLookup& lookup, DType narrowest);
 
 }  // namespace mtfc

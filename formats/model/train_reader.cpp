@@ -85,7 +85,8 @@ void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelD
                    TrainSpec& spec) {
   std::vector<std::string> keys = {"kind", "doc"};
   for (const NumberSetting& setting : optimizer.settings) keys.emplace_back(setting.name);
-  keys.insert(keys.end(), {"no_decay", "shard_state_over"});
+  keys.insert(keys.end(), {"no_decay", "lr_factors", "shard_state_over"});
+  if (optimizer.factors) keys.emplace_back("factored");
   at.check_keys(keys);
   for (const NumberSetting& setting : optimizer.settings) {
     const std::string name(setting.name);
@@ -94,10 +95,14 @@ void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelD
       at.error(fmt::format("'{}' needs '{}'", optimizer.name, name), std::string(setting.doc));
     if (!cursor && setting.fallback) spec.numbers[name] = *setting.fallback;
     if (!cursor) continue;
-    if (name == "lr" && cursor->is(JsonKind::kObject))
-      spec.schedule = read_schedule(*cursor, draft.scope.lookup(), narrowest_trained(draft.model));
-    else if (const auto value = read_setting(*cursor, setting.range, draft))
+    if (name == "lr") {
+      const auto rate = read_learning_rate(*cursor, draft.scope.lookup(), narrowest_trained(draft.model));
+      if (!rate) continue;
+      spec.numbers[name] = rate->constant;
+      spec.schedules = rate->schedules;
+    } else if (const auto value = read_setting(*cursor, setting.range, draft)) {
       spec.numbers[name] = *value;
+    }
   }
 }
 
@@ -121,24 +126,82 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-// Variables by patterns; a pattern that matches none is most likely a mistake.
+// The variables that match a pattern; one that matches none is most likely a mistake.
+std::vector<const VariableDecl*> matched(const std::string& pattern, const Location& location,
+                                         const ModelDraft& draft) {
+  std::vector<std::string> names;
+  std::vector<const VariableDecl*> found;
+  for (const VariableDecl& decl : draft.model.variables) {
+    if (!decl.trainable) continue;
+    names.push_back(decl.name);
+    if (matches(pattern, decl.name)) found.push_back(&decl);
+  }
+  if (found.empty())
+    draft.sink.warning(location, fmt::format("'{}' matches no variable that is trained", pattern),
+                       did_you_mean(pattern, names));
+  return found;
+}
+
 void read_no_decay(const Cursor& at, const ModelDraft& draft, TrainSpec& spec) {
   for (const Cursor& item : at.items("a list of patterns of variables")) {
     const std::optional<std::string> pattern = item.string("a pattern of variables");
     if (!pattern) continue;
+    for (const VariableDecl* decl : matched(*pattern, item.location(), draft))
+      spec.no_decay.insert(decl->name);
+  }
+}
+
+// The last pattern that matches a variable decides.
+void read_lr_factors(const Cursor& at, const ModelDraft& draft, TrainSpec& spec) {
+  for (const NamedCursor& member : at.members("an object of patterns of variables")) {
+    const std::vector<const VariableDecl*> variables = matched(member.key, member.key_location, draft);
+    const auto rate = read_learning_rate(member.value, draft.scope.lookup(), narrowest_trained(draft.model));
+    if (!rate) continue;
+    for (const VariableDecl* decl : variables) spec.lr_factors[decl->name] = *rate;
+  }
+}
+
+std::optional<FactoredDims> named_dims(const Dims& dims, const std::vector<std::string>& names) {
+  const int first = position(dims, names[0]), second = position(dims, names[1]);
+  if (first < 0 || second < 0) return std::nullopt;
+  return FactoredDims{dims[static_cast<size_t>(std::min(first, second))],
+                      dims[static_cast<size_t>(std::max(first, second))]};
+}
+
+// Replaces the default of the variables that match patterns: {PATTERN: [DIM, DIM]}, or [] for none. Variables that lack one
+// of the dimensions keep theirs.
+void read_factored(const Cursor& at, const ModelDraft& draft, TrainSpec& spec) {
+  for (const NamedCursor& member : at.members("an object of patterns of variables")) {
     std::vector<std::string> names;
-    bool found = false;
-    for (const VariableDecl& decl : draft.model.variables) {
-      if (!decl.trainable) continue;
-      names.push_back(decl.name);
-      if (!matches(*pattern, decl.name)) continue;
-      found = true;
-      spec.no_decay.insert(decl.name);
+    for (const Cursor& item : member.value.items("a list of two dimensions, or of none"))
+      if (const auto name = item.string("the name of a dimension")) names.push_back(*name);
+    if (!names.empty() && (names.size() != 2 || names[0] == names[1])) {
+      member.value.error("expected two different dimensions, or none");
+      continue;
+    }
+    const std::vector<const VariableDecl*> variables = matched(member.key, member.key_location, draft);
+    bool found = variables.empty() || names.empty();
+    for (const VariableDecl* decl : variables) {
+      const auto dims = names.empty() ? std::nullopt : named_dims(decl->type.dims, names);
+      if (dims) spec.factored.insert_or_assign(decl->name, *dims);
+      if (names.empty()) spec.factored.erase(decl->name);
+      found |= dims.has_value();
     }
     if (!found)
-      at.sink().warning(item.location(), fmt::format("'{}' matches no variable that is trained", *pattern),
-                        did_you_mean(*pattern, names));
+      member.value.error(fmt::format("no variable that matches '{}' has the dimensions '{}' and '{}'",
+                                     member.key, names[0], names[1]),
+                         fmt::format("'{}' is {}", variables[0]->name, to_string(variables[0]->type)));
   }
+}
+
+// The dimensions over which adafactor keeps means.
+void read_all_factored(const Cursor& optimizer, const ModelDraft& draft, TrainSpec& spec) {
+  if (!find_optimizer(spec.optimizer)->factors) return;
+  std::vector<std::string> trained;
+  for (const VariableDecl& decl : draft.model.variables)
+    if (decl.trainable) trained.push_back(decl.name);
+  spec.factored = default_factored_dims(draft.builder.graph(), trained, spec.numbers.at("least_factored"));
+  if (const auto at = optimizer.find("factored")) read_factored(*at, draft, spec);
 }
 
 void read_axes(const Cursor& at, TrainSpec& spec) {
@@ -168,6 +231,7 @@ void read_optimizer(const Cursor& train, const Cursor& at, ModelDraft& draft, Tr
   spec.optimizer = std::string(optimizer->name);
   read_settings(at, *optimizer, draft, spec);
   if (const auto axes = find_once(train, at, "shard_state_over")) read_axes(*axes, spec);
+  if (const auto factors = find_once(train, at, "lr_factors")) read_lr_factors(*factors, draft, spec);
   const std::optional<Cursor> no_decay = find_once(train, at, "no_decay");
   if (!no_decay) return;
   read_no_decay(*no_decay, draft, spec);
@@ -205,8 +269,8 @@ void replace_kind(const std::string& kind, TrainSpec& spec) {
 
 std::optional<TrainSpec> read_train(const Cursor& at, const ModelOverrides& overrides, ModelDraft& draft) {
   const size_t before = at.sink().error_count();
-  if (!at.check_keys(
-          {"loss", "optimizer", "clip_norm", "microbatches", "no_decay", "shard_state_over", "doc"}))
+  if (!at.check_keys({"loss", "optimizer", "clip_norm", "microbatches", "no_decay", "lr_factors",
+                      "shard_state_over", "doc"}))
     return std::nullopt;
   TrainSpec spec;
   spec.location = at.location();
@@ -222,6 +286,8 @@ std::optional<TrainSpec> read_train(const Cursor& at, const ModelOverrides& over
   read_microbatches(at, overrides.microbatches, draft, spec);
   if (at.sink().error_count() > before || spec.loss == kNoTensor) return std::nullopt;
   if (overrides.optimizer) replace_kind(*overrides.optimizer, spec);
+  read_all_factored(at.require("optimizer").value(), draft, spec);
+  if (at.sink().error_count() > before) return std::nullopt;
   return spec;
 }
 

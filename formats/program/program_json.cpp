@@ -158,13 +158,17 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
 }
 
 Json learning_rate_json(const LearningRate& rate) {
-  if (!rate.schedule) return real_json(rate.constant);
-  const Schedule& schedule = *rate.schedule;
-  return {{"schedule", to_string(schedule.kind)},
-          {"peak", schedule.peak},
-          {"warmup", schedule.warmup},
-          {"steps", schedule.steps},
-          {"end", schedule.end}};
+  if (rate.schedules.empty()) return real_json(rate.constant);
+  Json factors = Json::array();
+  for (const Schedule& schedule : rate.schedules)
+    factors.push_back({{"schedule", to_string(schedule.kind)},
+                       {"peak", schedule.peak},
+                       {"warmup", schedule.warmup},
+                       {"hold", schedule.hold},
+                       {"steps", schedule.steps},
+                       {"end", schedule.end}});
+  if (rate.constant != 1) factors.push_back(real_json(rate.constant));
+  return factors.size() == 1 ? factors.list().front() : Json{{"product", std::move(factors)}};
 }
 
 }  // namespace

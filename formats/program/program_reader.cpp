@@ -136,11 +136,26 @@ class ProgramReader {
   }
 
   static LearningRate learning_rate(const Cursor& at) {
-    if (!at.is(JsonKind::kObject)) return {std::nullopt, real(at)};
-    at.check_keys({"schedule", "peak", "warmup", "steps", "end"});
-    return {Schedule{word<ScheduleKind>(at, "schedule", "schedule"), real(at, "peak"), real(at, "warmup"),
-                     real(at, "steps"), real(at, "end")},
-            0};
+    if (const auto product = at.find("product")) {
+      at.check_keys({"product"});
+      LearningRate rate;
+      for (const Cursor& factor : product->items()) multiply_by(factor, rate);
+      return rate;
+    }
+    LearningRate rate;
+    multiply_by(at, rate);
+    return rate;
+  }
+
+  static void multiply_by(const Cursor& at, LearningRate& rate) {
+    if (!at.is(JsonKind::kObject)) {
+      rate.constant *= real(at);
+      return;
+    }
+    at.check_keys({"schedule", "peak", "warmup", "hold", "steps", "end"});
+    rate.schedules.push_back({word<ScheduleKind>(at, "schedule", "schedule"), real(at, "peak"),
+                              real(at, "warmup"), real(at, "steps"), real(at, "end"),
+                              at.find("hold") ? real(at, "hold") : 0});
   }
 
   const Mesh& mesh() const { return program_.layout.mesh; }

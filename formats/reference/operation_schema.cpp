@@ -178,6 +178,10 @@ void add_operation_definitions(Json& definitions) {
       {"then", {{"if", {{"required", {"expr"}}}}, {"then", expression}, {"else", inner}}}};
 }
 
+Json lr_factors_schema() {
+  return map_schema(reference("rate"), "patterns of variables, each with the factor of their learning rate");
+}
+
 Json optimizer_schema() {
   std::vector<std::string> kinds;
   Json branches = Json::array();
@@ -187,15 +191,19 @@ Json optimizer_schema() {
     Json properties = {{"kind", {{"const", optimizer->name}}},
                        {"doc", text_schema()},
                        {"no_decay", patterns},
+                       {"lr_factors", lr_factors_schema()},
                        {"shard_state_over", patterns}};
     std::vector<std::string> required = {"kind"};
     for (const NumberSetting& setting : optimizer->settings) {
       const bool is_rate = setting.name == "lr";
-      const Json value =
-          is_rate ? Json{{"anyOf", {reference("number"), reference("schedule")}}} : reference("number");
+      const Json value = reference(is_rate ? "rate" : "number");
       properties[std::string(setting.name)] = described(value, setting.doc);
       if (!setting.fallback) required.emplace_back(setting.name);
     }
+    if (optimizer->factors)
+      properties["factored"] = map_schema(
+          {{"type", "array"}, {"items", {{"type", "string"}}}, {"maxItems", 2}},
+          "patterns of variables, each with the two dimensions over which means are kept, or none");
     branches.push_back({{"if", {{"properties", {{"kind", {{"const", optimizer->name}}}}}}},
                         {"then", described(object_schema(std::move(properties), required), optimizer->doc)}});
   }
@@ -207,17 +215,27 @@ Json optimizer_schema() {
 
 Json schedule_schema() {
   const Json number = reference("number"), steps = {{"type", {"integer", "string"}}};
-  const Json common = {{"peak", number}, {"warmup", steps}, {"doc", text_schema()}};
+  const Json common = {{"peak", number}, {"warmup", steps}, {"hold", steps}, {"doc", text_schema()}};
   Json rsqrt = {{"schedule", {{"const", "rsqrt"}}}}, curve = {{"schedule", {{"enum", {"cosine", "linear"}}}}};
   rsqrt.update(common);
   curve.update(common);
   curve["steps"] = steps;
   curve["end"] = number;
+  Json falling = object_schema(std::move(rsqrt), {"schedule", "peak"});
+  falling["anyOf"] = {{{"required", {"warmup"}}}, {{"required", {"hold"}}}};
   return {{"type", "object"},
           {"required", {"schedule"}},
           {"if", {{"properties", {{"schedule", {{"const", "rsqrt"}}}}}}},
-          {"then", object_schema(std::move(rsqrt), {"schedule", "peak", "warmup"})},
+          {"then", std::move(falling)},
           {"else", object_schema(std::move(curve), {"schedule", "peak", "steps"})}};
+}
+
+Json learning_rate_schema() {
+  const Json factor = {{"anyOf", {reference("number"), reference("schedule")}}};
+  const Json product = {{"type", "array"}, {"items", factor}};
+  return {{"anyOf",
+           {reference("number"), reference("schedule"),
+            object_schema({{"product", product}, {"doc", text_schema()}}, {"product"})}}};
 }
 
 }  // namespace mtfc

@@ -11,7 +11,10 @@ void add_operation_definitions(Json& definitions);
 
 /// The schema of `optimizer` in `train`, by its kind.
 Json optimizer_schema();
-/// The schema of a learning rate that is an object.
+/// The schema of `lr_factors`, which may stand in `train` or in the optimizer.
+Json lr_factors_schema();
+/// The schemas of a schedule, and of a learning rate: a number, a schedule or a product of these.
 Json schedule_schema();
+Json learning_rate_schema();
 
 }  // namespace mtfc

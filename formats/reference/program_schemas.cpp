@@ -86,9 +86,12 @@ Json learning_rate_of_program() {
   const Json schedule = record({{"schedule", name_of<ScheduleKind>()},
                                 {"peak", real()},
                                 {"warmup", real()},
+                                {"hold", real()},
                                 {"steps", real()},
-                                {"end", real()}});
-  return {{"anyOf", {reference("real"), schedule}}};
+                                {"end", real()}},
+                               {"hold"});
+  const Json factor = {{"anyOf", {reference("real"), schedule}}};
+  return {{"anyOf", {reference("real"), schedule, record({{"product", list_of(factor)}})}}};
 }
 
 Json program_definitions() {

@@ -141,6 +141,7 @@ Json train_schema() {
                         {"clip_norm", reference("number")},
                         {"microbatches", reference("size")},
                         {"no_decay", patterns},
+                        {"lr_factors", lr_factors_schema()},
                         {"shard_state_over", patterns},
                         {"doc", text_schema()}},
                        {"loss", "optimizer"});
@@ -168,7 +169,8 @@ Json model_definitions() {
       {"block", block_schema()},
       {"optimizer", optimizer_schema()},
       {"sharding", sharding_schema()},
-      {"schedule", schedule_schema()}};
+      {"schedule", schedule_schema()},
+      {"rate", learning_rate_schema()}};
   add_operation_definitions(definitions);
   return definitions;
 }

@@ -45,22 +45,21 @@ TEST_CASE("momentum keeps a part of its velocity") {
   CHECK(updated("momentum", settings, {2, 2}, 1) == std::vector<double>{0.75, 2.5});
 }
 
-TEST_CASE("adafactor keeps means over the two largest dimensions, of equal ones the later") {
+TEST_CASE("adafactor keeps means over the two dimensions that are factored") {
   const OptimizerDef& adafactor = *find_optimizer("adafactor");
-  const auto slots = [&](const Dims& dims, double beta1) {
+  const Dim a{"a", 7}, b{"b", 3}, c{"c", 9};
+  const auto slots = [&](const Dims& dims, double beta1, std::optional<FactoredDims> factored) {
     std::string text;
-    for (const Slot& slot : adafactor.slots({{"beta1", beta1}}, {DType::kF32, dims}))
+    for (const Slot& slot : adafactor.slots({{"beta1", beta1}}, {{DType::kF32, dims}, factored}))
       text += fmt::format("{} {}; ", slot.name, to_string(slot.type));
     return text;
   };
-  CHECK(slots({{"a", 4}, {"b", 4}, {"c", 4}}, 0) ==
-        "adafactor_vr f32[a=4, b=4]; adafactor_vc f32[a=4, c=4]; ");
-  CHECK(slots({{"a", 5}, {"b", 4}, {"c", 4}}, 0) ==
-        "adafactor_vr f32[a=5, b=4]; adafactor_vc f32[b=4, c=4]; ");
-  CHECK(slots({{"a", 7}, {"b", 3}, {"c", 9}}, 0.5) ==
+  CHECK(slots({a, b, c}, 0, FactoredDims{b, c}) ==
+        "adafactor_vr f32[a=7, b=3]; adafactor_vc f32[a=7, c=9]; ");
+  CHECK(slots({a, b, c}, 0.5, FactoredDims{a, c}) ==
         "adafactor_vr f32[a=7, b=3]; adafactor_vc f32[b=3, c=9]; adafactor_m f32[a=7, b=3, c=9]; ");
-  CHECK(slots({{"a", 7}}, 0) == "adafactor_v f32[a=7]; ");
-  CHECK(slots({}, 0) == "adafactor_v f32[]; ");
+  CHECK(slots({a, b}, 0, std::nullopt) == "adafactor_v f32[a=7, b=3]; ");
+  CHECK(slots({}, 0, std::nullopt) == "adafactor_v f32[]; ");
 }
 
 TEST_CASE("adafactor leaves alone what has no gradient, beside large and tiny ones") {
@@ -73,7 +72,8 @@ TEST_CASE("adafactor leaves alone what has no gradient, beside large and tiny on
   std::map<TensorId, HostTensor> leaves;
   std::vector<TensorId> state = {b.add_variable("w", type)};
   leaves[state[0]] = tensor_of(type, {1, 2, 3, 4, 5, 6});
-  for (const Slot& slot : adafactor.slots(settings, type)) {
+  const FactoredDims factored = {type.dims[0], type.dims[1]};
+  for (const Slot& slot : adafactor.slots(settings, {type, factored})) {
     state.push_back(b.add_variable(std::string(slot.name), slot.type));
     leaves[state.back()] = HostTensor(slot.type);
   }
@@ -83,7 +83,7 @@ TEST_CASE("adafactor leaves alone what has no gradient, beside large and tiny on
   std::vector<TensorId> shared;
   for (const TensorId scalar : adafactor.shared(b, settings, one, one))
     shared.push_back(b.op("cast", {scalar}, {{"dtype", DType::kF32}}));
-  const TensorId updated = adafactor.update(b, {settings, shared, state, gradient})[0];
+  const TensorId updated = adafactor.update(b, {settings, shared, state, gradient, true, factored})[0];
   const PerTensor<HostTensor> values = interpret(std::move(b).build(), leaves);
   const std::vector<double> w = numbers_of(values[updated]);
   CHECK(w[0] < 1);
