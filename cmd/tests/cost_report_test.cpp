@@ -85,6 +85,26 @@ TEST_CASE("a layout that is not legal has its reason in a comparison, and is an 
             .starts_with("exit 2: --layout:1:1: error: the model has no dimension"));
 }
 
+TEST_CASE("rules in conflict beside annotations have their reason in a comparison, and end no other layout") {
+  const ScratchFolder folder;
+  const std::string model = folder.write("model.json", R"({"mtfc": 1, "dims": {"a": 4, "c": 4},
+ "inputs": {"x": {"dims": ["a", "c"]}}, "ops": [{"out": "y", "op": "neg", "in": "x"}], "outputs": ["y"]})");
+  const std::string layout = folder.write(
+      "layout.json", R"({"mesh": [["p", 2]], "rules": [["a", "p"], ["c", "p"]], "shardings": {"y": {}}})");
+  const std::string command =
+      fmt::format("MALLOC_PERTURB_=165 $MTFC cost-report '{}' --mesh p:2 --layout '{}' ", model, layout);
+  CHECK(
+      outcome_in_models(command) ==
+      fmt::format("exit 2: {}:2:19: error: /inputs/x: the rules a:p and c:p split tensor 'x', an input, "
+                  "twice over the same axis 'p' (give 'a' or 'c' another axis, or leave one of them whole)\n",
+                  model));
+  const Json reports =
+      Json::parse(outcome_in_models(command + "--layout a:p --format json").substr(8))["layouts"];
+  CHECK(reports[0]["not_possible"] ==
+        "the rules a:p and c:p split tensor 'x', an input, twice over the same axis 'p'");
+  CHECK(reports[1]["devices"] == 2);
+}
+
 TEST_CASE("the parts of the memory at the peak add up to it") {
   for (const char* model :
        {"two_layer.json --set batch=3 --set io=5 --set hidden=7", "mnist.json", "char_lm.json --entry decode",

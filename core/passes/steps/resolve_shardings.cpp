@@ -31,10 +31,12 @@ std::string rule_text(const Layout& layout, const std::string& dim) {
   return to_string(*find_rule(layout, dim), layout.mesh);
 }
 
-// A pair of rules that split tensors twice over an axis: the first such tensor, and how many there are.
+// A pair of rules that split tensors twice over an axis: the first such tensor, and how many there are. It outlives the
+// graph, which may have been made for the check alone, so it refers to nothing in it.
 struct Conflict {
-  const Tensor* tensor = nullptr;
-  const Node* node = nullptr;
+  std::string tensor;  // its name
+  std::string kind;    // as kind_of() has it
+  Location location;
   int axis = 0;
   int64_t tensors = 0;
   bool has_leaf = false;  // an input or a variable is among them
@@ -54,7 +56,7 @@ void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, 
       const auto shared = std::find_first_of(one.begin(), one.end(), two.begin(), two.end());
       if (shared == one.end()) continue;
       Conflict& conflict = conflicts[std::minmax(tensor.type.dims[i].name, tensor.type.dims[j].name)];
-      if (conflict.tensors++ == 0) conflict = {&tensor, &node, *shared, 1};
+      if (conflict.tensors++ == 0) conflict = {tensor.name, kind_of(node), node.origin->location, *shared, 1};
       conflict.has_leaf = conflict.has_leaf || is_leaf(node);
     }
 }
@@ -76,15 +78,14 @@ Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std:
   const std::string more = conflict.tensors == 1 ? ""
                                                  : fmt::format(", and {} more tensor{}", conflict.tensors - 1,
                                                                conflict.tensors == 2 ? "" : "s");
-  return {
-      conflict.node->origin->location,
-      fmt::format("the rules {} and {} split tensor '{}', {}{}, twice over the same axis '{}'",
-                  rule_text(layout, dims.first), rule_text(layout, dims.second), conflict.tensor->name,
-                  kind_of(*conflict.node), more, layout.mesh.axes()[static_cast<size_t>(conflict.axis)].name),
-      fmt::format("give '{}' or '{}' another axis{}", dims.first, dims.second,
-                  conflict.has_leaf
-                      ? ", or leave one of them whole"
-                      : ", leave one of them whole, or choose one for each result with --propagate")};
+  return {conflict.location,
+          fmt::format("the rules {} and {} split tensor '{}', {}{}, twice over the same axis '{}'",
+                      rule_text(layout, dims.first), rule_text(layout, dims.second), conflict.tensor,
+                      conflict.kind, more, layout.mesh.axes()[static_cast<size_t>(conflict.axis)].name),
+          fmt::format("give '{}' or '{}' another axis{}", dims.first, dims.second,
+                      conflict.has_leaf
+                          ? ", or leave one of them whole"
+                          : ", leave one of them whole, or choose one for each result with --propagate")};
 }
 
 }  // namespace
