@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
+#include <optional>
 
-#include "core/program/piece_map.h"
 #include "core/program/ring.h"
-#include "core/tensors/relayout.h"
+#include "core/program/sent_elements.h"
 
 namespace mtfc {
 namespace {
@@ -83,33 +84,53 @@ void add_all_gather(const Traffic& traffic, const Group& group, const Value& ope
         static_cast<int64_t>(group.different.size() - 1) * size;
 }
 
-// `common`: the elements that the second device takes from the first one.
-void add_pairs(const Traffic& traffic, const Group& group, int64_t size,
-               const std::function<int64_t(const Coordinates&, const Coordinates&)>& common) {
-  for (size_t from = 0; from < group.size(); ++from)
-    for (size_t to = 0; to < group.size(); ++to)
-      if (group.nodes[from] != group.nodes[to])
-        traffic.sent[static_cast<size_t>(group.nodes[from])] +=
-            common(group.members[from], group.members[to]) * size;
+// What a step moves between two sides, counted within groups over `axes`.
+SentElements counted(const Traffic& traffic, const Step& step, const AxisList& axes) {
+  if (step.op()) return moved_pieces(traffic.entry, step, axes, traffic.mesh);
+  const Value &from = traffic.entry.values[step.inputs[0]], &to = traffic.entry.values[step.outputs[0]];
+  return {{from.type.dims, from.sharding}, {to.type.dims, to.sharding}, axes, traffic.mesh};
 }
 
-void add_exchange(const Traffic& traffic, const Step& step, const Group& group, int64_t size) {
-  const Value& result = traffic.entry.values[step.outputs[0]];
-  if (!step.op()) {
-    const Value& operand = traffic.entry.values[step.inputs[0]];
-    return add_pairs(traffic, group, size, [&](const Coordinates& from, const Coordinates& to) {
-      return common_elements(operand.type.dims, box_of(operand, traffic.mesh, from), result.type.dims,
-                             box_of(result, traffic.mesh, to));
-    });
+// The axes along which the members of a group stay on one node, if these axes alone decide which members share a node.
+std::optional<AxisList> axes_inside(const Traffic& traffic, const Group& group, const AxisList& axes) {
+  AxisList inside;
+  const auto node_of = [&](const Coordinates& at) {
+    return traffic.nodes[static_cast<size_t>(traffic.mesh.rank(at))];
+  };
+  for (const int axis : axes)
+    if (traffic.mesh.size(axis) == 1 ||
+        node_of(traffic.mesh.moved(group.members[0], {axis}, 1)) == group.nodes[0])
+      inside.push_back(axis);
+  if (static_cast<int64_t>(group.size()) !=
+      traffic.mesh.size(inside) * static_cast<int64_t>(group.different.size()))
+    return std::nullopt;
+  for (size_t m = 0; m < group.size(); ++m)
+    if (node_of(traffic.mesh.moved(group.members[m], inside, 0)) != group.nodes[m]) return std::nullopt;
+  return inside;
+}
+
+// A node sends what its members hold and any member needs, without what its own members need of it.
+void add_exchange(const Traffic& traffic, const SentElements& moved, const Group& group, const AxisList& axes,
+                  int64_t size) {
+  const auto sent_by = [&](size_t m) -> int64_t& {
+    return traffic.sent[static_cast<size_t>(group.nodes[m])];
+  };
+  if (const std::optional<AxisList> inside = axes_inside(traffic, group, axes)) {
+    for (size_t m = 0; m < group.size(); ++m) {
+      if (traffic.mesh.index(group.members[m], *inside) != 0) continue;
+      const SentElements::Devices node{group.members[m], *inside};
+      sent_by(m) += (moved.pairs(node, {group.members[m], axes}) - moved.pairs(node, node)) * size;
+    }
+    return;
   }
-  const PieceMap pieces = piece_map_of(traffic.entry, step);
-  add_pairs(traffic, group, size, [&](const Coordinates& from, const Coordinates& to) {
-    int64_t count = 0;
-    for (size_t k = 0; k < step.inputs.size(); ++k)
-      count += pieces.common_elements(k, box_of(traffic.entry.values[step.inputs[k]], traffic.mesh, from),
-                                      box_of(result, traffic.mesh, to));
-    return count;
-  });
+  std::map<int, std::vector<size_t>> members;  // by node
+  for (size_t m = 0; m < group.size(); ++m) members[group.nodes[m]].push_back(m);
+  for (size_t m = 0; m < group.size(); ++m) {
+    const SentElements::Devices from{group.members[m], {}};
+    int64_t count = moved.pairs(from, {group.members[m], axes});
+    for (const size_t other : members[group.nodes[m]]) count -= moved.pairs(from, {group.members[other], {}});
+    sent_by(m) += count * size;
+  }
 }
 
 void add_collective(const Traffic& traffic, const Step& step) {
@@ -122,6 +143,8 @@ void add_collective(const Traffic& traffic, const Step& step) {
   // Where several devices end with the same piece of a sum, each ends with all of it first.
   const bool sums_all =
       works_in_place(kind) || (adds && splitting(axes, result.sharding).size() != axes.size());
+  std::optional<SentElements> moved;
+  if (!adds && kind != CollectiveKind::kAllGather) moved.emplace(counted(traffic, step, axes));
   for_each_group(traffic.mesh, axes, traffic.nodes, [&](const Group& group) {
     if (sums_all)
       add_all_reduce(traffic, group, elements(box_of(operand, traffic.mesh, group.members[0])), size);
@@ -130,7 +153,7 @@ void add_collective(const Traffic& traffic, const Step& step) {
     else if (kind == CollectiveKind::kAllGather)
       add_all_gather(traffic, group, operand, size);
     else
-      add_exchange(traffic, step, group, size);
+      add_exchange(traffic, *moved, group, axes, size);
   });
 }
 
@@ -138,12 +161,16 @@ void add_ring(const Traffic& traffic, const Step& step) {
   const Ring ring(traffic.entry, step, traffic.mesh);
   const int64_t size = size_of(traffic.entry.values[ring.turning()].type.dtype);
   for_each_group(traffic.mesh, ring.action().axes, traffic.nodes, [&](const Group& group) {
+    std::vector<int64_t> slices;
+    for (size_t owner = 0; owner < group.size(); ++owner)
+      slices.push_back(elements(ring.slice(group.members[0], owner)));
+    const int64_t all = std::accumulate(slices.begin(), slices.end(), int64_t{0});
     for (size_t m = 0; m < group.size(); ++m) {
       const size_t previous = (m + group.size() - 1) % group.size();
-      if (group.nodes[m] == group.nodes[previous]) continue;
-      for (size_t turn = 0; turn + 1 < group.size(); ++turn)
+      // Every slice is passed on but the one of the last turn.
+      if (group.nodes[m] != group.nodes[previous])
         traffic.sent[static_cast<size_t>(group.nodes[m])] +=
-            elements(ring.slice(group.members[m], ring.slice_owner(m, turn))) * size;
+            (all - slices[ring.slice_owner(m, group.size() - 1)]) * size;
     }
   });
 }

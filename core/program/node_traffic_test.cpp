@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
+
+#include "core/tensors/residues.h"
 #include "core/testing/steps_by_hand.h"
 
 namespace mtfc::node_traffic_test {
@@ -62,6 +66,102 @@ TEST_CASE("groups inside nodes send nothing to others") {
   CHECK(bytes_between_nodes(entry, mesh, numbered_nodes({0, 1, 0, 1})) == Bytes{0, 0});
   // Two groups of one device on each node.
   CHECK(bytes_between_nodes(entry, mesh, kPairs) == Bytes{256, 256});
+}
+
+// `count` dimensions with a product of `elements` in all.
+Dims random_shape(int64_t elements, size_t count, std::mt19937& random) {
+  Dims dims;
+  for (size_t d = 0; d < count; ++d) dims.push_back({std::string(1, static_cast<char>('a' + d)), 1});
+  for (int64_t factor = 2; elements > 1; ++factor) {
+    if (factor * factor > elements) factor = elements;
+    for (; elements % factor == 0; elements /= factor) dims[random() % count].size *= factor;
+  }
+  return dims;
+}
+
+Sharding random_sharding(size_t dims, int axes, std::mt19937& random) {
+  Sharding sharding = replicated(dims);
+  std::vector<int> order;
+  for (int axis = 0; axis < axes; ++axis) order.push_back(axis);
+  std::shuffle(order.begin(), order.end(), random);
+  for (const int axis : order)
+    if (random() % 8 > 0) sharding.dims[random() % dims].push_back(axis);
+  return sharding;
+}
+
+// A reshape that every device takes part in.
+EntryPoint random_reshape(int64_t elements, int axes, std::mt19937& random) {
+  const Dims from = random_shape(elements, 1 + random() % 4, random),
+             to = random_shape(elements, 1 + random() % 4, random);
+  EntryPoint entry;
+  entry.values.add({"x", {DType::kF32, from}, random_sharding(from.size(), axes, random), kNoBuffer});
+  entry.values.add({"y", {DType::kF32, to}, random_sharding(to.size(), axes, random), kNoBuffer});
+  AxisList all;
+  for (int axis = 0; axis < axes; ++axis) all.push_back(axis);
+  const Step start = start_step({CollectiveKind::kExchange, all, ReduceKind::kSum}, 0, 1);
+  entry.steps = {start, wait_step(start, 0)};
+  return entry;
+}
+
+// The device that holds each element of a value, of those that have 0 on the axes that do not split it.
+std::vector<std::vector<int64_t>> holders(const Value& value, const Mesh& mesh) {
+  std::vector<std::vector<int64_t>> ranks(static_cast<size_t>(elements(value.type.dims)));
+  for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
+    const Box box = local_box(value.type.dims, value.sharding, mesh, mesh.coordinates(rank));
+    for (size_t index = 0; index < ranks.size(); ++index) {
+      auto rest = static_cast<int64_t>(index);
+      bool is_held = true;
+      for (size_t d = box.size(); d-- > 0; rest /= value.type.dims[d].size)
+        is_held = is_held && rest % value.type.dims[d].size >= box[d].begin &&
+                  rest % value.type.dims[d].size < box[d].end;
+      if (is_held) ranks[index].push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+TEST_CASE("a reshape sends each element to every device of another node that needs it, and has it not") {
+  std::mt19937 random(1);
+  const Mesh meshes[] = {Mesh({{"p", 2}, {"q", 3}}), Mesh({{"p", 6}}), Mesh({{"p", 3}, {"q", 2}, {"r", 2}})};
+  for (int round = 0; round < 300; ++round) {
+    const Mesh& mesh = meshes[round % 3];
+    const auto axes = static_cast<int>(mesh.axes().size());
+    const EntryPoint entry = random_reshape(1 + static_cast<int64_t>(random() % 300), axes, random);
+    const Value &from = entry.values[ValueId(0)], &to = entry.values[ValueId(1)];
+    const NodesOfRanks nodes = consecutive_nodes(mesh.devices(), 1 + static_cast<int64_t>(random() % 4));
+    Bytes expected(static_cast<size_t>(nodes.back()) + 1);
+    const auto held = holders(from, mesh), needed = holders(to, mesh);
+    const AxisList split = split_axes(from.sharding);
+    for (size_t index = 0; index < held.size(); ++index)
+      for (const int64_t source : held[index])
+        for (const int64_t target : needed[index]) {
+          // Among copies of an element, a device takes the one of the device that differs on split axes alone.
+          const Coordinates a = mesh.coordinates(source), b = mesh.coordinates(target);
+          bool takes = true;
+          for (int axis = 0; axis < axes; ++axis)
+            takes = takes &&
+                    (contains(split, axis) || a[static_cast<size_t>(axis)] == b[static_cast<size_t>(axis)]);
+          const int node = nodes[static_cast<size_t>(source)];
+          if (takes && node != nodes[static_cast<size_t>(target)]) expected[static_cast<size_t>(node)] += 4;
+        }
+    CAPTURE(round);
+    CAPTURE(to_string(from.type) + to_string(to.type));
+    REQUIRE(bytes_between_nodes(entry, mesh, nodes) == expected);
+  }
+}
+
+TEST_CASE("the work for a reshape does not grow with its elements") {
+  std::mt19937 random(1);
+  const Mesh mesh({{"dp", 8}, {"tp", 8}});
+  const NodesOfRanks nodes = consecutive_nodes(64, 8);
+  for (const int64_t elements : {int64_t{720}, int64_t{735134400}, int64_t{6469693230}, int64_t{999950884}})
+    for (int round = 0; round < 50; ++round) {
+      const EntryPoint entry = random_reshape(elements, 2, random);
+      CAPTURE(to_string(entry.values[ValueId(0)].type) + to_string(entry.values[ValueId(1)].type));
+      const int64_t before = ranges_counted();
+      bytes_between_nodes(entry, mesh, nodes);
+      CHECK(ranges_counted() - before < 5000);
+    }
 }
 
 TEST_CASE("nodes are numbered in the order of their first ranks") {

@@ -1,6 +1,7 @@
 #include "core/program/sent_elements.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/program/piece_map.h"
@@ -24,9 +25,14 @@ int64_t overlap(Interval a, Interval b) {
   return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
 }
 
-// `axes` without the longest suffix whose axes all are in `group`.
+// The number of `axes` that are left without the longest suffix whose axes all are in `group`.
+size_t kept_axes(const AxisList& axes, const AxisList& group) {
+  size_t kept = axes.size();
+  while (kept > 0 && contains(group, axes[kept - 1])) --kept;
+  return kept;
+}
 AxisList without_suffix(AxisList axes, const AxisList& group) {
-  while (!axes.empty() && contains(group, axes.back())) axes.pop_back();
+  axes.resize(kept_axes(axes, group));
   return axes;
 }
 
@@ -85,34 +91,66 @@ void SentElements::add_operand(const MovedTensor& from, std::vector<Line> lines)
   devices_ = mesh_.size(split_);
 }
 
-int64_t SentElements::common(size_t operand, const Line& line, const Box& from, const Box& to) const {
-  const ReshapeGroup& dims = line.dims;
-  if (line.is_moved)
-    return pieces_->common_along(operand, dims.to_begin, from[dims.from_begin], to[dims.to_begin]);
-  if (is_single(dims)) return overlap(from[dims.from_begin], to[dims.to_begin]);
-  return common_elements(operands_[operand].tensor.dims, from, result_.dims, to, dims);
+// The axes in `joined` along which the shards of the dimensions [begin, end) do not make up one interval of each.
+AxisList SentElements::apart(const Sharding& sharding, size_t begin, size_t end, const AxisList& joined) {
+  AxisList apart;
+  for (size_t d = begin; d < end; ++d) {
+    const AxisList& axes = sharding.dims[d];
+    for (size_t i = 0; i < kept_axes(axes, joined); ++i)
+      if (contains(joined, axes[i])) apart.push_back(axes[i]);
+  }
+  return apart;
 }
 
-int64_t SentElements::wanted(size_t operand, const Line& line, const Box& held, const Coordinates& at) const {
-  AxisList varied;
-  for (const int axis : line.to_axes)
-    if (contains(axes_, axis)) varied.push_back(axis);
+// The shards of devices that differ in minor axes make up a shard of the coarser split.
+Interval SentElements::joint(const MovedTensor& tensor, size_t dim, const Devices& devices) const {
+  const AxisList kept = without_suffix(tensor.sharding.dims[dim], devices.axes);
+  return shard_interval(tensor.dims[dim].size, mesh_.size(kept), mesh_.index(devices.first, kept));
+}
+
+int64_t SentElements::common(size_t operand, const Line& line, const Devices& from, const Devices& to) const {
+  const ReshapeGroup& dims = line.dims;
+  const MovedTensor& held = operands_[operand].tensor;
   if (line.window) {
-    if (varied.size() == line.to_axes.size()) return read_by_all(line, held[line.dims.from_begin]);
-  } else if (!line.is_moved && is_single(line.dims)) {
-    // The shards of members that differ in minor axes make up a shard of the coarser split.
-    const AxisList kept = without_suffix(line.to_axes, axes_);
-    const int64_t size = result_.dims[line.dims.to_begin].size;
-    if (!shares_axis(kept, axes_))
-      return overlap(held[line.dims.from_begin],
-                     shard_interval(size, mesh_.size(kept), mesh_.index(at, kept)));
-  } else if (varied.size() == line.to_axes.size()) {
-    return common(operand, line, held, whole_box(result_.dims));
+    const AxisList& axes = line.to_axes;
+    const Interval shard = shard_interval(line.window->size, mesh_.size(axes), mesh_.index(to.first, axes));
+    return overlap(joint(held, dims.from_begin, from),
+                   line.window->region(result_.dims[dims.to_begin].size, shard));
   }
+  if (line.is_moved)
+    return pieces_->common_along(operand, dims.to_begin, joint(held, dims.from_begin, from),
+                                 joint(result_, dims.to_begin, to));
+  if (is_single(dims)) return overlap(joint(held, dims.from_begin, from), joint(result_, dims.to_begin, to));
+  Box source(held.dims.size()), target(result_.dims.size());
+  for (size_t d = dims.from_begin; d < dims.from_end; ++d) source[d] = joint(held, d, from);
+  for (size_t d = dims.to_begin; d < dims.to_end; ++d) target[d] = joint(result_, d, to);
+  return common_elements(held.dims, source, result_.dims, target, dims);
+}
+
+// Senders and receivers vary independently, so only those are taken one by one whose shards are no interval together.
+int64_t SentElements::along(size_t operand, const Line& line, const Devices& from, const Devices& to) const {
+  const ReshapeGroup& dims = line.dims;
+  const AxisList senders =
+      apart(operands_[operand].tensor.sharding, dims.from_begin, dims.from_end, from.axes);
+  // Regions that windows read overlap.
+  AxisList receivers;
+  if (line.window)
+    std::copy_if(line.to_axes.begin(), line.to_axes.end(), std::back_inserter(receivers),
+                 [&](int axis) { return contains(to.axes, axis); });
+  else
+    receivers = apart(result_.sharding, dims.to_begin, dims.to_end, to.axes);
+  if (senders.empty() && receivers.empty()) return common(operand, line, from, to);
+  const bool all_read = line.window && receivers.size() == line.to_axes.size();
   int64_t sum = 0;
-  for (int64_t member = 0; member < mesh_.size(varied); ++member)
-    sum += common(operand, line, held,
-                  local_box(result_.dims, result_.sharding, mesh_, mesh_.moved(at, varied, member)));
+  for (int64_t s = 0; s < mesh_.size(senders); ++s) {
+    const Devices sender{mesh_.moved(from.first, senders, s), from.axes};
+    if (all_read) {
+      sum += read_by_all(line, joint(operands_[operand].tensor, dims.from_begin, sender));
+      continue;
+    }
+    for (int64_t r = 0; r < mesh_.size(receivers); ++r)
+      sum += common(operand, line, sender, {mesh_.moved(to.first, receivers, r), to.axes});
+  }
   return sum;
 }
 
@@ -127,16 +165,34 @@ int64_t SentElements::read_by_all(const Line& line, const Interval& held) const 
   return sum;
 }
 
-int64_t SentElements::sent(const Coordinates& at) const {
-  const Box needed = local_box(result_.dims, result_.sharding, mesh_, at);
+// The devices over `axes` that hold the same shard of a tensor.
+int64_t SentElements::copies(const Sharding& sharding, const AxisList& axes) const {
+  const AxisList split = split_axes(sharding);
+  int64_t count = 1;
+  for (const int axis : axes)
+    if (!contains(split, axis)) count *= mesh_.size(axis);
+  return count;
+}
+
+int64_t SentElements::pairs(const Devices& from, const Devices& to) const {
+  const int64_t receivers = copies(result_.sharding, to.axes);
   int64_t total = 0;
   for (size_t k = 0; k < operands_.size(); ++k) {
-    const MovedTensor& tensor = operands_[k].tensor;
-    const Box held = local_box(tensor.dims, tensor.sharding, mesh_, at);
+    int64_t product = receivers * copies(operands_[k].tensor.sharding, from.axes);
+    for (const Line& line : operands_[k].lines) product *= along(k, line, from, to);
+    total += product;
+  }
+  return total;
+}
+
+int64_t SentElements::sent(const Coordinates& at) const {
+  const Devices alone{at, {}}, group{at, axes_};
+  int64_t total = 0;
+  for (size_t k = 0; k < operands_.size(); ++k) {
     int64_t all = receivers_, own = 1;
     for (const Line& line : operands_[k].lines) {
-      all *= wanted(k, line, held, at);
-      own *= common(k, line, held, needed);
+      all *= along(k, line, alone, group);
+      own *= common(k, line, alone, alone);
     }
     total += all - own;
   }
@@ -234,19 +290,17 @@ std::vector<SentElements::Variants> SentElements::variants() const {
 }
 
 SentElements::Amounts SentElements::amounts(const AxisList& group, const Coordinates& at) const {
-  const Box needed = local_box(result_.dims, result_.sharding, mesh_, at);
+  const Devices alone{at, {}}, all_devices{at, axes_};
   Amounts found;
   for (size_t k = 0; k < operands_.size(); ++k) {
-    const MovedTensor& tensor = operands_[k].tensor;
-    const Box held = local_box(tensor.dims, tensor.sharding, mesh_, at);
     int64_t all = 1, own = 1;
     for (const Line& line : operands_[k].lines) {
       const bool is_here = line.from_axes.empty() && line.to_axes.empty()
                                ? group.empty()
                                : shares_axis(group, line.from_axes) || shares_axis(group, line.to_axes);
       if (!is_here) continue;
-      all *= wanted(k, line, held, at);
-      own *= common(k, line, held, needed);
+      all *= along(k, line, alone, all_devices);
+      own *= common(k, line, alone, alone);
     }
     found.push_back({all, own});
   }
@@ -284,10 +338,9 @@ int64_t SentElements::most_or_bound() const {
   return devices_ <= kDevicesLookedAt || !result_.sharding.windows.empty() ? most() : bound();
 }
 
-// True if wanted() looks at no other devices.
+// True if the elements that all members need are counted without a look at each.
 bool SentElements::is_closed(const Line& line) const {
-  const bool is_interval = !line.is_moved && !line.window && is_single(line.dims);
-  if (is_interval) return !shares_axis(without_suffix(line.to_axes, axes_), axes_);
+  if (!line.window) return apart(result_.sharding, line.dims.to_begin, line.dims.to_end, axes_).empty();
   return std::all_of(line.to_axes.begin(), line.to_axes.end(),
                      [&](int axis) { return contains(axes_, axis); });
 }

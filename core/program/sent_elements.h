@@ -32,6 +32,12 @@ struct MovedTensor {
 
 class SentElements {
  public:
+  /// The devices that differ from the first one along these axes alone, itself included.
+  struct Devices {
+    Coordinates first;
+    AxisList axes;
+  };
+
   /// The change of one tensor's sharding, or a relabelling, within the groups over `axes`.
   SentElements(const MovedTensor& from, const MovedTensor& to, AxisList axes, const Mesh& mesh);
   /// An operation that moves pieces of its operands, within the groups over `axes`.
@@ -40,6 +46,9 @@ class SentElements {
 
   /// The number of elements that the device at `at` sends.
   int64_t sent(const Coordinates& at) const;
+  /// The elements that the devices `from` hold and the devices `to` need, a device's own included, added up over all pairs
+  /// of these devices.
+  int64_t pairs(const Devices& from, const Devices& to) const;
   /// The largest number that any device sends.
   int64_t most() const;
   /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds. If windows
@@ -70,8 +79,12 @@ class SentElements {
   void add_operand(const MovedTensor& from, std::vector<Line> lines);
   std::vector<Variants> variants() const;
   Amounts amounts(const AxisList& group, const Coordinates& at) const;
-  int64_t common(size_t operand, const Line& line, const Box& from, const Box& to) const;
-  int64_t wanted(size_t operand, const Line& line, const Box& held, const Coordinates& at) const;
+  static AxisList apart(const Sharding& sharding, size_t begin, size_t end, const AxisList& joined);
+  Interval joint(const MovedTensor& tensor, size_t dim, const Devices& devices) const;
+  // The number along the line for joint shards, and added up over all pairs.
+  int64_t common(size_t operand, const Line& line, const Devices& from, const Devices& to) const;
+  int64_t along(size_t operand, const Line& line, const Devices& from, const Devices& to) const;
+  int64_t copies(const Sharding& sharding, const AxisList& axes) const;
   int64_t read_by_all(const Line& line, const Interval& held) const;
   int64_t most_wanted(size_t operand, const Line& line) const;
   int64_t least_own(size_t operand, const Line& line) const;

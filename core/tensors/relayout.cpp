@@ -1,10 +1,12 @@
 #include "core/tensors/relayout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/residues.h"
 
 namespace mtfc {
 namespace {
@@ -224,11 +226,12 @@ int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_d
     const Interval a = from[group.from_begin], b = to[group.to_begin];
     return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
   }
-  int64_t common = 0;
-  intersect(flat_intervals({from_dims, from, group.from_begin, group.from_end}),
-            flat_intervals({to_dims, to, group.to_begin, group.to_end}),
-            [&](int64_t, int64_t, int64_t length) { common += length; });
-  return common;
+  const int64_t size =
+      std::accumulate(from_dims.begin() + static_cast<std::ptrdiff_t>(group.from_begin),
+                      from_dims.begin() + static_cast<std::ptrdiff_t>(group.from_end), int64_t{1},
+                      [](int64_t product, const Dim& dim) { return product * dim.size; });
+  return count_common({0, size}, residues_of(from_dims, from, group.from_begin, group.from_end),
+                      residues_of(to_dims, to, group.to_begin, group.to_end));
 }
 
 int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to) {
