@@ -3,6 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/pieces.h"
+#include "core/op_rules/placed_dim.h"
 
 namespace mtfc::concat_op {
 namespace {
@@ -35,8 +36,13 @@ std::vector<TensorType> infer(const OpCall& call) {
                  own_dim(call.attributes, 0).name, "", static_cast<int>(i));
     size += dim.size;
   }
-  return {{call.operands[0].dtype,
-           replaced_dim(call, call.operands[0].dims, own_dim(call.attributes, 0).name, size)}};
+  const std::string& joined = own_dim(call.attributes, 0).name;
+  Dims dims = replaced_dim(call, call.operands[0].dims, joined, size);
+  const auto own = static_cast<size_t>(position(call.operands[0].dims, joined));
+  const Dim to = dims[own];
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(own));
+  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(stated_position(call, dims, own)), to);
+  return {{call.operands[0].dtype, dims}};
 }
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
@@ -80,7 +86,8 @@ extern const OpDef kOp = {
         {
             .name = "concat",
             .doc = "The operands joined one after the other along a dimension; their other dimensions must "
-                   "be the same.",
+                   "be the same. The result's dimension stands where the first operand has it, unless "
+                   "`before` or `after` says another place.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes =
@@ -89,7 +96,9 @@ extern const OpDef kOp = {
                   "each"},
                  {"to", AttributeType::kDim, false,
                   "the result's dimension, as long as those of the operands together; required if there "
-                  "are several"}},
+                  "are several"},
+                 kBefore,
+                 kAfter},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3"), normal("batch=5 b=7")},
                           {{"dim", dims_of("a=3 b=7")}, {"to", dim_of("c=10")}}},
@@ -97,6 +106,10 @@ extern const OpDef kOp = {
                           {{"dim", dims_of("a=3")}, {"to", dim_of("c=9")}}},
                          {{normal("x=2 a=5 y=3", DType::kF32), normal("x=2 y=3 b=2", DType::kF32)},
                           {{"dim", dims_of("a=5 b=2")}, {"to", dim_of("c=7")}}},
+                         {{normal("a=3 x=5"), normal("a=3 x=5")},
+                          {{"dim", dims_of("a=3")}, {"to", dim_of("c=6")}, {"after", dim_of("x=5")}}},
+                         {{normal("x=5 y=2 a=3"), normal("b=2 x=5 y=2")},
+                          {{"dim", dims_of("a=3 b=2")}, {"to", dim_of("c=5")}, {"before", dim_of("x=5")}}},
                          {{steps("a=1", DType::kI32), steps("b=5", DType::kI32)},
                           {{"dim", dims_of("a=1 b=5")}, {"to", dim_of("c=6")}}},
                          {{normal("batch=5 a=3")}, {{"dim", dims_of("a=3")}}}},

@@ -6,6 +6,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
+#include "core/op_rules/mixed_dims.h"
 #include "formats/expression/number_reader.h"
 #include "formats/model/attribute_reader.h"
 #include "formats/model/block_reader.h"
@@ -343,6 +344,9 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const Ca
         op ? draft_.builder.add_stated(*op, operands, attributes, names)
            : draft_.builder.add_stated(*find_composite(kind), operands, attributes, names);
     if (!check_results(at, kind, results)) return std::nullopt;
+    if (op && op->family == Family::kRelabel && attributes.has("dims"))
+      doubt_relabelling(at, kind, draft_.builder.dims(operands.front()),
+                        draft_.builder.dims(results.front()));
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;
   } catch (const OpError& error) {
@@ -352,6 +356,26 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const Ca
     blamed(at, error).error(needs ? fmt::format("'{}' {}", kind, message) : message, error.hint);
     return std::nullopt;
   }
+}
+
+// Warns of a relabelling that mixes the elements of dimensions that it seems to keep.
+void OperationReader::doubt_relabelling(const Cursor& at, const std::string& kind, const Dims& from,
+                                        const Dims& to) {
+  const MixedDims mixed = mixed_dims(from, to);
+  if (mixed.names.empty()) return;
+  const std::string names = fmt::format("'{}'", fmt::join(mixed.names, "' and '"));
+  std::string hint = fmt::format("if this is meant, rename {} first", names);
+  if (!mixed.order.empty())
+    hint = fmt::format(
+        "transpose to [{}] {}; {}", fmt::join(mixed.order, ", "),
+        same_set(from, to) ? "instead, which moves elements along with their dimensions" : "first", hint);
+  draft_.sink.warning(
+      at.find("dims")->location(),
+      fmt::format(
+          "'{}' keeps the row-major order of all elements: from [{}] to [{}], those along {} are mixed with "
+          "others",
+          kind, to_string(from), to_string(to), names),
+      hint);
 }
 
 // From here on, sizes and flops are computed in int64_t.

@@ -68,6 +68,7 @@ class OperationReader {
                                          const std::vector<Operand>& operands) const;
   bool settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types);
   const Symbol* assigned_variable(const Cursor& target, const std::string& name);
+  void doubt_relabelling(const Cursor& at, const std::string& kind, const Dims& from, const Dims& to);
   bool check_operand_count(const Cursor& at, const std::string& kind, size_t count);
   bool check_results(const Cursor& at, const std::string& kind, const std::vector<TensorId>& results);
   TensorId tensor_named(const Cursor& at);

@@ -137,6 +137,9 @@ void draw_join(CaseDraft& draft) {
   const auto operand_count = static_cast<int64_t>(operands.size());
   const Dim to = draft.dim_of_size(stacked ? operand_count : operand_count * dim.size, x->type.dims);
   item.attributes = stacked ? Attributes{{"dim", to}} : Attributes{{"dim", Dims{dim}}, {"to", to}};
+  if (const Dims others = stacked ? x->type.dims : without(x->type.dims, Dims{dim});
+      !others.empty() && draft.chance(0.4))
+    item.attributes.set(draft.chance(0.5) ? "before" : "after", draft.any(others));
   draft.add(std::move(item), bound, low, exact);
 }
 
