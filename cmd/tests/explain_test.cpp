@@ -35,6 +35,14 @@ class Explained {
     return Json::parse(printed.substr(8));
   }
 
+  // Returns the exit code and the output of another command in the folder.
+  std::string run(const std::string& command) const {
+    const Outcome outcome =
+        outcome_of(fmt::format("cd '{}' && '{}' {} 2>&1", folder_.path.string(), MTFC_BINARY, command));
+    return fmt::format("exit {}: {}", outcome.code, outcome.text);
+  }
+  std::string read(const std::string& file) const { return folder_.read(file); }
+
   // The reshards of the entry point, the largest first.
   Json reshards() const { return json("")["reshards"]; }
   // The first one of the tensor.
@@ -53,11 +61,7 @@ class Explained {
   }
 
  private:
-  std::string outcome(const std::string& command) const {
-    const Outcome outcome = outcome_of(fmt::format("cd '{}' && '{}' {} --layout layout.json 2>&1",
-                                                   folder_.path.string(), MTFC_BINARY, command));
-    return fmt::format("exit {}: {}", outcome.code, outcome.text);
-  }
+  std::string outcome(const std::string& command) const { return run(command + " --layout layout.json"); }
 
   ScratchFolder folder_;
   Json layout_;
@@ -223,6 +227,23 @@ TEST_CASE("the sharding of a tensor is traced to the annotation that it comes fr
   REQUIRE(json["alternatives"].size() > 0);
   for (const Json& alternative : json["alternatives"])
     CHECK(alternative["figures"]["cost"] >= json["alternatives"][0]["figures"]["cost"]);
+}
+
+TEST_CASE("a reshape that sends elements has forms of both sides, each with its own dimensions") {
+  const Explained joined(R"({"mtfc": 1, "dims": {"batch": 8, "length": 8, "pair": 2, "half": 4, "d": 8},
+ "inputs": {"x": {"dims": ["pair", "batch", "length", "half"]}},
+ "ops": [{"out": "y", "op": "reshape", "in": "x", "dims": ["batch", "length", "d"]},
+         {"out": "z", "op": "relu", "in": "y"}], "outputs": ["z"]})",
+                         {{"mesh", {{"dp", 2}}}, {"rules", {{"length", "dp"}}}});
+  const std::string forms = "[pair, batch, length/dp, half] -> [batch, length/dp, d]";
+  CHECK(has(joined.text(""), "exchange of 'x' over dp: " + forms));
+  const Json reshard = joined.reshard_of("x");
+  CHECK(reshard["dims"].size() == 4);
+  CHECK(reshard["dims_after"].dump() == R"({"batch":8,"d":8,"length":8})");
+  CHECK(reshard["from"]["split"] == reshard["to"]["split"]);
+  CHECK(has(joined.run("diff model.json layout.json batch:dp --mesh dp:2"), forms));
+  CHECK(joined.run("cost-report model.json --layout layout.json -o page.html -q") == "exit 0: ");
+  CHECK(has(joined.read("page.html"), "[pair, batch, length/dp, half]<br>[batch, length/dp, d]"));
 }
 
 TEST_CASE("a tensor under rules has its reason too") {

@@ -14,7 +14,7 @@ namespace {
 
 std::string moved_text(const ReshardStep& reshard, const Mesh& mesh) {
   if (!reshard.moves.empty()) return "pieces for " + reshard.moves;
-  return form_text(reshard.type, reshard.from, mesh) + " -> " + form_text(reshard.type, reshard.to, mesh);
+  return to_string(reshard.from, mesh) + " -> " + to_string(reshard.to, mesh);
 }
 
 // Adds the collectives of one program to the differences; `sums` says whose they are.
@@ -63,8 +63,9 @@ ShardingDifferences sharding_differences(const ComparedEntry& first, const Compa
     const auto other = others.find(tensor.name);
     if (other == others.end() || other->second.type.dims != tensor.type.dims) continue;
     ++differences.compared;
-    const std::string mine = form_text(tensor.type, tensor.sharding, first.program.mesh());
-    const std::string theirs = form_text(tensor.type, other->second.sharding, second.program.mesh());
+    const std::string mine = to_string(TensorForm(tensor.type.dims, tensor.sharding), first.program.mesh());
+    const std::string theirs =
+        to_string(TensorForm(other->second.type.dims, other->second.sharding), second.program.mesh());
     if (mine == theirs) continue;
     ++differences.differing;
     const std::string forms = mine + '|' + theirs;

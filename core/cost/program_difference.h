@@ -22,7 +22,7 @@ struct ComparedEntry {
 struct ShardingDifference {
   std::vector<std::string> tensors;
   TensorRole role = TensorRole::kComputed;
-  std::string first, second;  // as form_text() has it
+  std::string first, second;  // as to_string() of a TensorForm has it
 };
 
 struct ShardingDifferences {

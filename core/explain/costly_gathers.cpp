@@ -19,9 +19,9 @@ constexpr size_t kMostExplained = 3;
 constexpr TrialLimits kLimits{16, 0, 0};
 
 bool gathers_whole(const ReshardStep& reshard) {
-  const AxisList split = split_axes(reshard.from);
+  const AxisList split = split_axes(reshard.from.sharding());
   return reshard.moves.empty() && !reduces(reshard.collective.kind) && !split.empty() &&
-         split_axes(reshard.to).empty() && reshard.to.partial.empty();
+         split_axes(reshard.to.sharding()).empty() && reshard.to.sharding().partial.empty();
 }
 
 // A change that the owner of the layout is likely to want.

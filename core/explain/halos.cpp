@@ -25,12 +25,13 @@ int64_t Halo::right() const {
   return std::max<int64_t>(0, reads.end - std::max(reads.begin, holds.end));
 }
 
-std::vector<DimHalos> halos_between(const Dims& dims, const Sharding& from, const Sharding& to,
-                                    const Mesh& mesh) {
+std::vector<DimHalos> halos_between(const TensorForm& from, const TensorForm& to, const Mesh& mesh) {
   std::vector<DimHalos> found;
-  for (const WindowSplit& window : to.windows) {
-    if (from.dims[window.dim] != to.dims[window.dim]) continue;
-    const int64_t size = dims[window.dim].size, parts = mesh.size(to.dims[window.dim]);
+  if (from.dims() != to.dims()) return found;
+  for (const WindowSplit& window : to.sharding().windows) {
+    const AxisList& axes = to.sharding().dims[window.dim];
+    if (from.sharding().dims[window.dim] != axes) continue;
+    const int64_t size = to.dims()[window.dim].size, parts = mesh.size(axes);
     DimHalos halos{window.dim, {}};
     for (int64_t part = 0; part < parts; ++part) {
       const Interval reads = window.region(size, shard_interval(window.size, parts, part));

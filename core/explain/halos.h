@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/tensors/mesh.h"
-#include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
+#include "core/tensors/tensor_form.h"
 
 namespace mtfc {
 
@@ -32,8 +32,7 @@ struct DimHalos {
   std::vector<Halo> shards;  // in the order of the shards
 };
 
-/// The halos of every dimension that windows split in `to` and the same axes split in `from`.
-std::vector<DimHalos> halos_between(const Dims& dims, const Sharding& from, const Sharding& to,
-                                    const Mesh& mesh);
+/// The halos of every dimension that windows split in `to` and the same axes split in `from`, two forms of one tensor.
+std::vector<DimHalos> halos_between(const TensorForm& from, const TensorForm& to, const Mesh& mesh);
 
 }  // namespace mtfc

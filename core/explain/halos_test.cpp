@@ -21,7 +21,7 @@ Halos halos_of(const Window& window, int64_t devices) {
   Sharding to = from;
   to.windows = {{0, window.to.size, window.stride, window.low, window.span(), window.base}};
   Halos halos;
-  const std::vector<DimHalos> found = halos_between({window.dim}, from, to, mesh);
+  const std::vector<DimHalos> found = halos_between({{window.dim}, from}, {{window.dim}, to}, mesh);
   for (const Halo& halo : found.at(0).shards) {
     halos.left.push_back(halo.left());
     halos.right.push_back(halo.right());
@@ -47,7 +47,7 @@ TEST_CASE("the taps of a filter's gradient read the halo that the places read") 
   Sharding to = from;
   to.windows = {
       {0, window.taps.size, window.dilation, window.low, (window.to.size - 1) * window.stride + 1, 1}};
-  const std::vector<Halo> shards = halos_between({window.dim}, from, to, mesh).at(0).shards;
+  const std::vector<Halo> shards = halos_between({{window.dim}, from}, {{window.dim}, to}, mesh).at(0).shards;
   CHECK(shards[0].right() == 1);
   CHECK(shards[1].left() == 1);
 }
@@ -57,8 +57,8 @@ TEST_CASE("there is no halo where other axes split the tensor, or none") {
   Sharding to{{AxisList{0}}, {}};
   to.windows = {{0, 8, 1, 1, 3, 1}};
   const Sharding other{{AxisList{1}}, {}};
-  CHECK(halos_between({{"h", 8}}, replicated(1), to, mesh).empty());
-  CHECK(halos_between({{"h", 8}}, other, to, mesh).empty());
+  CHECK(halos_between({{{"h", 8}}, replicated(1)}, {{{"h", 8}}, to}, mesh).empty());
+  CHECK(halos_between({{{"h", 8}}, other}, {{{"h", 8}}, to}, mesh).empty());
 }
 
 }  // namespace

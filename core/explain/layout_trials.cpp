@@ -5,6 +5,7 @@
 #include "core/cost/cost.h"
 #include "core/diagnostics/error.h"
 #include "core/explain/explained_program.h"
+#include "core/tensors/tensor_form.h"
 
 namespace mtfc {
 
@@ -24,6 +25,7 @@ Layout with_change(Layout layout, const LayoutChange& change) {
 }
 
 std::vector<Rule> splits_of(const Dims& dims, const Sharding& sharding) {
+  check_form(dims, sharding);
   std::vector<Rule> splits;
   for (size_t d = 0; d < dims.size(); ++d)
     if (!sharding.dims[d].empty()) splits.push_back({dims[d].name, sharding.dims[d], {}});

@@ -12,15 +12,15 @@ ReshardChanges::ReshardChanges(const ExplainedProgram& explained, const ReshardS
   for (const OperationPlace& reader : reshard.readers)
     for (const std::string& tensor : reader.tensors) add_tensor(tensor, near_);
   for (const std::string& tensor : reshard.maker.tensors) add_tensor(tensor, near_);
-  add_sharding(reshard.type.dims, reshard.from);
-  add_sharding(reshard.type.dims, reshard.to);
+  add_form(reshard.from);
+  add_form(reshard.to);
   // A sum over devices may leave each of them a part.
-  for (size_t d = 0; d < reshard.type.dims.size(); ++d) {
-    Sharding scattered = reshard.from.whole();
-    for (const int axis : partial_axes(reshard.from)) scattered.dims[d].push_back(axis);
-    add_sharding(reshard.type.dims, scattered);
+  for (size_t d = 0; d < reshard.from.dims().size(); ++d) {
+    Sharding scattered = reshard.from.sharding().whole();
+    for (const int axis : partial_axes(reshard.from.sharding())) scattered.dims[d].push_back(axis);
+    add_form({reshard.from.dims(), scattered});
   }
-  for (const Near& near : near_) add_sharding(near.dims, near.sharding);
+  for (const Near& near : near_) add_form(near.form);
 }
 
 std::vector<LayoutChange> ReshardChanges::further() const {
@@ -60,12 +60,12 @@ void ReshardChanges::add_tensor(const std::string& name, std::vector<Near>& near
 void ReshardChanges::add_near(const std::string& name, std::vector<Near>& near) const {
   if (std::any_of(near.begin(), near.end(), [&](const Near& known) { return known.name == name; })) return;
   const std::vector<const Value*> forms = forms_of(explained_.entry, name);
-  if (!forms.empty()) near.push_back({name, forms[0]->type.dims, forms[0]->sharding.whole()});
+  if (!forms.empty()) near.push_back({name, {forms[0]->type.dims, forms[0]->sharding.whole()}});
 }
 
-void ReshardChanges::add_sharding(const Dims& dims, const Sharding& sharding) {
+void ReshardChanges::add_form(const TensorForm& form) {
   std::map<std::string, AxisList> splits;
-  for (size_t d = 0; d < dims.size(); ++d) splits[dims[d].name] = sharding.dims[d];
+  for (size_t d = 0; d < form.dims().size(); ++d) splits[form.dims()[d].name] = form.sharding().dims[d];
   if (std::find(splits_.begin(), splits_.end(), splits) == splits_.end()) splits_.push_back(splits);
 }
 
@@ -75,13 +75,14 @@ std::vector<Sharding> ReshardChanges::shardings_for(const Near& near) const {
   const auto add = [&](const Sharding& sharding) {
     if (std::find(found.begin(), found.end(), sharding) == found.end()) found.push_back(sharding);
   };
+  const Dims& dims = near.form.dims();
   for (const auto& splits : splits_) {
-    Sharding sharding = replicated(near.dims.size());
-    for (size_t d = 0; d < near.dims.size(); ++d)
-      if (const auto at = splits.find(near.dims[d].name); at != splits.end()) sharding.dims[d] = at->second;
+    Sharding sharding = replicated(dims.size());
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (const auto at = splits.find(dims[d].name); at != splits.end()) sharding.dims[d] = at->second;
     add(sharding);
   }
-  add(replicated(near.dims.size()));
+  add(replicated(dims.size()));
   return found;
 }
 
@@ -96,7 +97,8 @@ std::vector<LayoutChange> ReshardChanges::changes_of(const std::vector<Near>& ne
   std::vector<LayoutChange> changes;
   for (const Near& one : near)
     for (const Sharding& sharding : shardings_for(one))
-      changes.push_back({Annotation{pattern_for(one.name), splits_of(one.dims, sharding), {}}, "", false});
+      changes.push_back(
+          {Annotation{pattern_for(one.name), splits_of(one.form.dims(), sharding), {}}, "", false});
   for (const Annotation& old : explained_.layout.annotations)
     if (std::any_of(near.begin(), near.end(),
                     [&](const Near& one) { return explained_.names.fits(old.pattern, one.name); }))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/explain/explained_program.h"
+#include "core/tensors/tensor_form.h"
 
 namespace mtfc {
 
@@ -23,16 +24,15 @@ class ReshardChanges {
   std::vector<LayoutChange> further() const;
 
  private:
-  // A tensor, in the sharding that it has now.
+  // A tensor, in the form that it has now.
   struct Near {
     std::string name;
-    Dims dims;
-    Sharding sharding;
+    TensorForm form;
   };
 
   void add_tensor(const std::string& name, std::vector<Near>& near) const;
   void add_near(const std::string& name, std::vector<Near>& near) const;
-  void add_sharding(const Dims& dims, const Sharding& sharding);
+  void add_form(const TensorForm& form);
   std::vector<Sharding> shardings_for(const Near& near) const;
   std::string pattern_for(const std::string& name) const;
   std::vector<LayoutChange> changes_of(const std::vector<Near>& near) const;

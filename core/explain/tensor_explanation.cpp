@@ -173,10 +173,12 @@ TensorExplanation explain_tensor(const ExplainedProgram& explained, const std::s
   explanation.figures = explained.figures;
   explanation.type = is_planned ? origins->type : forms.front()->type;
   explanation.sharding = is_planned ? origins->sharding : forms.front()->sharding;
-  for (const Value* form : forms)
-    if (form->sharding != explanation.sharding &&
-        std::find(explanation.held.begin(), explanation.held.end(), form->sharding) == explanation.held.end())
-      explanation.held.push_back(form->sharding);
+  const TensorForm own{explanation.type.dims, explanation.sharding};
+  for (const Value* value : forms)
+    if (TensorForm form{value->type.dims, value->sharding};
+        form != own &&
+        std::find(explanation.held.begin(), explanation.held.end(), form) == explanation.held.end())
+      explanation.held.push_back(std::move(form));
   if (is_planned) {
     explanation.fixed = origins->fixed;
     explanation.splits = origins->axes;

@@ -10,6 +10,7 @@
 
 #include "core/choice/provenance.h"
 #include "core/explain/explained_program.h"
+#include "core/tensors/tensor_form.h"
 
 namespace mtfc {
 
@@ -27,7 +28,7 @@ struct TensorExplanation {
   FixedBy fixed;                          // what decides for the tensor as a whole
   std::vector<AxisOrigin> splits;         // in the order of the dimensions and of their axes
   bool is_reached = false;                // a plan could have split it
-  std::vector<Sharding> held;             // other shardings in which devices hold it
+  std::vector<TensorForm> held;           // other forms in which devices hold it
   LayoutFigures figures;                  // of the entry point
   bool can_be_annotated = true;           // false: the compiler has made it, under a name of its own
   std::vector<Alternative> alternatives;  // the cheapest first

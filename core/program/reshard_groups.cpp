@@ -16,7 +16,7 @@ std::string collective_form(const ReshardStep& reshard, const Mesh& mesh) {
   for (const OperationPlace& reader : reshard.readers) readers.insert(operation_form(reader));
   std::string form = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", unnumbered(reshard.tensor),
                                  to_string(reshard.collective.kind), mesh.names(reshard.collective.axes),
-                                 form_text(reshard.type, reshard.from, mesh), target_text(reshard, mesh),
+                                 to_string(reshard.from, mesh), target_text(reshard, mesh),
                                  reshard.all_bytes(), operation_form(reshard.maker));
   for (const std::string& reader : readers) form += "\n" + reader;
   return form;

@@ -13,9 +13,8 @@ ReshardStep sum_of_layer(int layer, int64_t bytes) {
   ReshardStep made;
   made.step = StepIndex(10 - layer);
   made.tensor = block + "/y";
-  made.type = {DType::kF32, {{"b", 16}}};
   made.collective = {CollectiveKind::kAllReduce, {0}};
-  made.from = made.to = replicated(1);
+  made.from = made.to = {{{"b", 16}}, replicated(1)};
   made.maker = {block + "/y", "einsum", "", {}};
   made.readers = {{block + "/z", "relu", "", {}}, {block + "/other", "exp", "", {}}};
   made.bytes = bytes;

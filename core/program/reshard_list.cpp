@@ -1,7 +1,5 @@
 #include "core/program/reshard_list.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -100,12 +98,8 @@ class Operations {
 
 }  // namespace
 
-std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
-  return fmt::format("[{}]", to_string(type.dims, sharding, mesh));
-}
-
 std::string target_text(const ReshardStep& reshard, const Mesh& mesh) {
-  return reshard.moves.empty() ? form_text(reshard.type, reshard.to, mesh) : reshard.moves;
+  return reshard.moves.empty() ? to_string(reshard.to, mesh) : reshard.moves;
 }
 
 std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint& entry) {
@@ -120,10 +114,9 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
     ReshardStep reshard;
     reshard.step = s;
     reshard.tensor = tensor_name(from);
-    reshard.type = from.type;
     reshard.collective = step.collective();
-    reshard.from = from.sharding;
-    reshard.to = to.sharding;
+    reshard.from = {from.type.dims, from.sharding};
+    reshard.to = {to.type.dims, to.sharding};
     if (step.op()) reshard.moves = step.op()->signature.name;
     reshard.maker = operations.maker(step.inputs[0]);
     reshard.readers = operations.readers(step.outputs[0]);

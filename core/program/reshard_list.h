@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/program/program.h"
+#include "core/tensors/tensor_form.h"
 
 namespace mtfc {
 
@@ -26,11 +27,12 @@ struct OperationPlace {
 struct ReshardStep {
   StepIndex step = {};  // its start
   std::string tensor;
-  TensorType type;
   Collective collective;
-  Sharding from, to;
-  /// The operation whose pieces are exchanged (core/op_rules/pieces.h). `from` is then the sharding of its operand,
-  /// the tensor, and `to` that of its result.
+  /// What the tensor is before and after it. The two have different dimensions where the collective does the work of a
+  /// reshape or a rename.
+  TensorForm from, to;
+  /// The operation whose pieces are exchanged (core/op_rules/pieces.h). `from` is then the form of its operand, the
+  /// tensor, and `to` that of its result.
   std::string moves;
   OperationPlace maker;  // of the tensor
   std::vector<OperationPlace>
@@ -46,9 +48,6 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
 
 /// At most `count` of them, those that send most, the largest first.
 std::vector<ReshardStep> largest(std::vector<ReshardStep> reshards, size_t count);
-
-/// `[batch/rows, hidden]`, and what the value is partial over.
-std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
 
 /// Returns what a collective makes of the tensor: its new form, or the operation whose pieces are exchanged, because the result
 /// of such an operation has dimensions of its own.

@@ -22,8 +22,8 @@ TEST_CASE("a collective is listed with the operations at both of its ends") {
   const ReshardStep& sum = steps[0];
   CHECK(sum.tensor == "h");
   CHECK(sum.collective.kind == CollectiveKind::kAllReduce);
-  CHECK(form_text(sum.type, sum.from, kLine) == "[b, h, sum over p]");
-  CHECK(form_text(sum.type, sum.to, kLine) == "[b, h]");
+  CHECK(to_string(sum.from, kLine) == "[b, h, sum over p]");
+  CHECK(to_string(sum.to, kLine) == "[b, h]");
   CHECK(sum.bytes == 2 * (16 * 8 * 4) * 3 / 4);
   CHECK(sum.maker.kind == "einsum");
   // Both readers are members of one fused step.

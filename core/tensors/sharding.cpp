@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/tensors/division.h"
+#include "core/tensors/tensor_form.h"
 
 namespace mtfc {
 
@@ -88,6 +89,7 @@ int64_t shard_of(int64_t size, int64_t parts, int64_t at) {
 }
 
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at) {
+  check_form(dims, sharding);
   Box box;
   box.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -138,6 +140,7 @@ int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Me
 }
 
 std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+  check_form(dims, sharding);
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (size_t i = 0; i < dims.size(); ++i)

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/tensors/tensor_form.h"
+
 namespace mtfc {
 namespace {
 
@@ -211,6 +213,7 @@ Json json_of(const Dims& dims) {
 }
 
 Json json_of(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+  check_form(dims, sharding);
   Json json = Json::object();
   for (size_t i = 0; i < dims.size(); ++i)
     if (!sharding.dims[i].empty()) json[dims[i].name] = json_of(sharding.dims[i], mesh);

@@ -52,11 +52,12 @@ Json explained_reshard_schema() {
                  {"runs", whole()},
                  {"from", form},
                  {"to", form},
+                 {"dims_after", reference("dims")},
                  {"halos", reference("halos")},
                  {"moves_pieces_for", text("the operation whose pieces are exchanged")},
                  {"maker", operation},
                  {"readers", list_of(operation)}},
-                {"from", "to", "halos", "moves_pieces_for"});
+                {"from", "to", "dims_after", "halos", "moves_pieces_for"});
 }
 
 Json reason_schema() {

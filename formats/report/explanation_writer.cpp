@@ -157,8 +157,7 @@ std::string operations_text(const std::vector<OperationPlace>& operations, const
 std::string change_of_form(const ReshardStep& reshard, const Mesh& mesh) {
   // The result of an operation that moves pieces has dimensions of its own.
   if (!reshard.moves.empty()) return fmt::format("pieces for {}", reshard.moves);
-  return fmt::format("{} -> {}", form_text(reshard.type, reshard.from, mesh),
-                     form_text(reshard.type, reshard.to, mesh));
+  return fmt::format("{} -> {}", to_string(reshard.from, mesh), to_string(reshard.to, mesh));
 }
 
 std::string interval_text(const Interval& interval) {
@@ -166,10 +165,11 @@ std::string interval_text(const Interval& interval) {
 }
 
 // A table for each dimension: the regions that windows read, and how much of them each shard lacks.
-std::string halos_text(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
+std::string halos_text(const TensorForm& from, const TensorForm& to, const Mesh& mesh) {
   std::string text;
-  for (const DimHalos& halos : halos_between(dims, from, to, mesh)) {
-    text += fmt::format("\nhalo along '{}' over {}\n", dims[halos.dim].name, mesh.names(to.dims[halos.dim]));
+  for (const DimHalos& halos : halos_between(from, to, mesh)) {
+    text += fmt::format("\nhalo along '{}' over {}\n", to.dims()[halos.dim].name,
+                        mesh.names(to.sharding().dims[halos.dim]));
     std::vector<std::vector<std::string>> rows = {
         {"shard", "holds", "reads", "left", "right", "from others"}};
     for (size_t i = 0; i < std::min(halos.shards.size(), kMostHalos); ++i) {
@@ -184,9 +184,9 @@ std::string halos_text(const Dims& dims, const Sharding& from, const Sharding& t
   return text;
 }
 
-Json halos_json(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
+Json halos_json(const TensorForm& from, const TensorForm& to, const Mesh& mesh) {
   Json json = Json::array();
-  for (const DimHalos& halos : halos_between(dims, from, to, mesh)) {
+  for (const DimHalos& halos : halos_between(from, to, mesh)) {
     Json shards = Json::array();
     for (const Halo& halo : halos.shards)
       shards.push_back({{"holds", {halo.holds.begin, halo.holds.end}},
@@ -194,7 +194,7 @@ Json halos_json(const Dims& dims, const Sharding& from, const Sharding& to, cons
                         {"left", halo.left()},
                         {"right", halo.right()},
                         {"from_others", halo.neighbours}});
-    json.push_back({{"dim", dims[halos.dim].name}, {"shards", std::move(shards)}});
+    json.push_back({{"dim", to.dims()[halos.dim].name}, {"shards", std::move(shards)}});
   }
   return json;
 }
@@ -231,24 +231,25 @@ Json operation_json(const OperationPlace& operation, const ModelNames& names) {
   return json;
 }
 
-Json form_json(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
-  return {{"split", json_of(dims, sharding, mesh)}, {"partial", partial_json(sharding, mesh)}};
+Json form_json(const TensorForm& form, const Mesh& mesh) {
+  return {{"split", json_of(form.dims(), form.sharding(), mesh)},
+          {"partial", partial_json(form.sharding(), mesh)}};
 }
 
 Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
   const Mesh& mesh = style.program.layout.mesh;
   Json json = {{"step", reshard.step.index()},
                {"tensor", reshard.tensor},
-               {"dims", json_of(reshard.type.dims)},
+               {"dims", json_of(reshard.from.dims())},
                {"collective", to_string(reshard.collective.kind)},
                {"axes", json_of(reshard.collective.axes, mesh)},
                {"bytes_sent_per_device", reshard.bytes},
                {"runs", reshard.runs}};
   if (reshard.moves.empty()) {
-    json["from"] = form_json(reshard.type.dims, reshard.from, mesh);
-    json["to"] = form_json(reshard.type.dims, reshard.to, mesh);
-    if (!reshard.to.windows.empty())
-      json["halos"] = halos_json(reshard.type.dims, reshard.from, reshard.to, mesh);
+    json["from"] = form_json(reshard.from, mesh);
+    json["to"] = form_json(reshard.to, mesh);
+    if (reshard.to.dims() != reshard.from.dims()) json["dims_after"] = json_of(reshard.to.dims());
+    if (!reshard.to.sharding().windows.empty()) json["halos"] = halos_json(reshard.from, reshard.to, mesh);
   } else {
     json["moves_pieces_for"] = reshard.moves;
   }
@@ -369,18 +370,17 @@ std::string layout_text(const ExplanationStyle& style) {
 
 std::string explanation_text(const TensorExplanation& explanation, const ExplanationStyle& style) {
   const Mesh& mesh = style.program.layout.mesh;
+  const TensorForm own{explanation.type.dims, explanation.sharding};
   std::string text = lines("",
                            fmt::format("{}: {} {}{}", explanation.tensor, to_string(explanation.type.dtype),
-                                       form_text(explanation.type, explanation.sharding, mesh),
-                                       in_parentheses(place_text(explanation.place))),
+                                       to_string(own, mesh), in_parentheses(place_text(explanation.place))),
                            style);
   text += "\nwhy\n";
   if (explanation.splits.empty()) text += lines("  ", why_whole(explanation), style);
   for (const AxisOrigin& split : explanation.splits) text += lines("  ", reason_text(split, mesh), style);
-  for (const Sharding& held : explanation.held)
-    text += lines("  ", fmt::format("it is also held as {}", form_text(explanation.type, held, mesh)), style);
-  for (const Sharding& held : explanation.held)
-    text += halos_text(explanation.type.dims, explanation.sharding, held, mesh);
+  for (const TensorForm& held : explanation.held)
+    text += lines("  ", fmt::format("it is also held as {}", to_string(held, mesh)), style);
+  for (const TensorForm& held : explanation.held) text += halos_text(own, held, mesh);
   text += "\nshardings that an annotation can set\n" + alternatives_text(explanation, style);
   text += "\ncollectives that move it\n";
   if (explanation.reshards.empty()) text += "  none\n";
@@ -395,7 +395,7 @@ std::string explanation_text(const ReshardExplanation& explanation, const Explan
   text += "\nwhy\n";
   text += lines("  given by  ", operation_text(reshard.maker, style.program.names), style);
   text += lines("  needed by ", operations_text(reshard.readers, style.program.names), style);
-  if (reshard.moves.empty()) text += halos_text(reshard.type.dims, reshard.from, reshard.to, layout.mesh);
+  if (reshard.moves.empty()) text += halos_text(reshard.from, reshard.to, layout.mesh);
   if (!explanation.removal)
     return text + "\nto remove it\n" +
            lines("  ", fmt::format("none of the {} changes that were tried does", explanation.tried), style);
@@ -520,12 +520,13 @@ Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style)
 std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style) {
   const Mesh& mesh = style.program.layout.mesh;
   const Dims& dims = explanation.type.dims;
+  const TensorForm own{dims, explanation.sharding};
   Json json = head_json(style);
   json.update({{"tensor", explanation.tensor},
                {"dtype", to_string(explanation.type.dtype)},
                {"dims", json_of(dims)},
                {"place", place_json(explanation.place)},
-               {"sharding", form_json(dims, explanation.sharding, mesh)},
+               {"sharding", form_json(own, mesh)},
                {"fixed", reason_json(explanation.fixed)},
                {"figures", figures_json(explanation.figures)}});
   json["splits"] = Json::array();
@@ -539,10 +540,9 @@ std::string explanation_json(const TensorExplanation& explanation, const Explana
                               {"path", path}});
   }
   json["held"] = Json::array();
-  for (const Sharding& held : explanation.held) {
-    json["held"].push_back(form_json(dims, held, mesh));
-    if (!held.windows.empty())
-      json["held"].back()["halos"] = halos_json(dims, explanation.sharding, held, mesh);
+  for (const TensorForm& held : explanation.held) {
+    json["held"].push_back(form_json(held, mesh));
+    if (!held.sharding().windows.empty()) json["held"].back()["halos"] = halos_json(own, held, mesh);
   }
   json["alternatives"] = Json::array();
   for (const Alternative& alternative : explanation.alternatives)

@@ -100,7 +100,7 @@ std::string collectives_table(const Mesh& mesh, size_t section, const std::vecto
         "<td class=word>{}<br>over {}</td><td class=\"word flow\">{}<br>{}</td><td class=\"word "
         "flow\">{}</td><td class=\"word flow\">{}</td></tr>\n",
         to_string(first.collective.kind), html_escaped(mesh.names(first.collective.axes)),
-        html_escaped(form_text(first.type, first.from, mesh)), html_escaped(target_text(first, mesh)),
+        html_escaped(to_string(first.from, mesh)), html_escaped(target_text(first, mesh)),
         operations_markup(makers), readers_markup(group));
   }
   return html + std::string(html_table_end());

@@ -460,7 +460,8 @@ std::string placement_text(const Program& program, const EntryPoint& entry, cons
   text += wrapped("", sizes, " ", style.width) + "\n";
   text += Drawing(tensor, mesh, style.width).text();
   for (const Sharding& form : other_forms(entry, tensor))
-    text += wrapped("\nalso held as ", printable(form_text(tensor.type, form, mesh)), ", ", style.width);
+    text += wrapped("\nalso held as ", printable(to_string(TensorForm(tensor.type.dims, form), mesh)), ", ",
+                    style.width);
   return text;
 }
 

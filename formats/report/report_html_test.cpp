@@ -76,10 +76,9 @@ TEST_CASE("a collective's step links to what it is for") {
   ReshardStep& reshard = layout.reshards.emplace_back();
   reshard.step = StepIndex(1);
   reshard.tensor = "s";
-  reshard.type = {DType::kF32, {{"io", 7}}};
   reshard.collective = {CollectiveKind::kAllReduce, {0}};
-  reshard.from = {{{}}, {{0, ReduceKind::kSum}}};
-  reshard.to = {{{}}, {}};
+  reshard.from = {{{"io", 7}}, {{{}}, {{0, ReduceKind::kSum}}}};
+  reshard.to = {{{"io", 7}}, {{{}}, {}}};
   reshard.maker = {"s", "einsum", "/ops/0", {}};
   reshard.readers = {{"y<", "relu", "/ops/1", {}}};
   reshard.bytes = 12;

@@ -5,11 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "core/tensors/tensor_form.h"
+
 namespace mtfc {
 namespace {
 
 // `sum(cols)`, `batch/rows`, `whole`: how a form differs from the others of its tensor.
 std::string form_name(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+  check_form(dims, sharding);
   std::string text;
   for (const Partial& p : sharding.partial)
     text += (text.empty() ? "" : ",") + to_string(p.kind) + "(" + mesh.names({p.axis}) + ")";
