@@ -1,10 +1,11 @@
-#include <algorithm>
 #include <iterator>
 #include <memory>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/denied_warnings.h"
+#include "cmd/options/hardware_profile.h"
 #include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -18,7 +19,16 @@ struct Options {
   LayoutFlags layout;
   std::string format = "text";
   std::string denied;  // "warnings", or ""
+  std::optional<std::string> hardware;
 };
+
+// Adds a warning where the program needs more memory than a device has.
+void add_excess(const Options& options, const Program& program, std::vector<Diagnostic>& found) {
+  if (!options.hardware) return;
+  const Hardware hardware = hardware_profile(*options.hardware);
+  if (auto warning = too_large_warning(program.arena_bytes(), memory_of(hardware), hardware))
+    found.push_back(*std::move(warning));
+}
 
 // The warnings and notes of a model and a layout. Throws UserError for their mistakes.
 std::vector<Diagnostic> checked(const Options& options, const Sources& sources) {
@@ -28,19 +38,15 @@ std::vector<Diagnostic> checked(const Options& options, const Sources& sources) 
   CompileOptions compiling = compile_options_of(options.model);
   compiling.decode = true;
   check_compilable(model, layout, compiling);
-  if (layout.mesh.devices() == 1) return found;
+  if (layout.mesh.devices() == 1 && !options.hardware) return found;
   compiling.decode = false;
   const Program program = compile(model, layout, compiling);
+  add_excess(options, program, found);
+  if (layout.mesh.devices() == 1) return found;
   for (const std::string& warning : program.warnings) found.push_back({{}, warning, "", Severity::kWarning});
   std::vector<Diagnostic> costly = layout_warnings({model, layout, compiling, program}, "");
   found.insert(found.end(), std::make_move_iterator(costly.begin()), std::make_move_iterator(costly.end()));
   return found;
-}
-
-// Makes errors of warnings.
-void deny(std::vector<Diagnostic>& found) {
-  for (Diagnostic& diagnostic : found)
-    if (diagnostic.severity == Severity::kWarning) diagnostic.severity = Severity::kError;
 }
 
 int run(const Options& options) {
@@ -52,10 +58,7 @@ int run(const Options& options) {
     if (options.format != "json") throw;
     found = error.diagnostics();
   }
-  if (!options.denied.empty()) deny(found);
-  const bool has_errors = std::any_of(found.begin(), found.end(), [](const Diagnostic& diagnostic) {
-    return diagnostic.severity == Severity::kError;
-  });
+  const bool has_errors = deny(options.denied, found);
   const std::string name = sources.model_file == "-" ? "<stdin>" : sources.model_file;
   if (options.format == "json") {
     write_text("-", check_json(name, found));
@@ -71,15 +74,16 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_optional_hardware(
+      line, options->hardware,
+      "also warn where a device of this hardware, a bundled profile (mtfc help hardware lists "
+      "them) or a file written by `mtfc calibrate`, has too little memory");
   line.set_group(OptionGroup::kOutput);
   line.add_option("--format", options->format,
                   "text (mistakes on standard error) or json (all that is found, on standard output)")
       .check(one_of({"text", "json"}))
       .show_default();
-  line.add_hint("--strict", "errors instead of warnings: --deny warnings");
-  line.add_option("--deny", options->denied, "take warnings for errors, so that the exit code is 2")
-      .check(one_of({"warnings"}))
-      .type_name("warnings");
+  add_deny_option(line, options->denied);
   return [options] { return run(*options); };
 }
 
@@ -91,11 +95,13 @@ const Command kCheckCommand = {
     .description =
         "Reads a model and a layout and prints all their mistakes, each with its place in the file and what "
         "to do about it. Then it warns of what the layout leaves unused, such as devices that compute "
-        "nothing, and of tensors that are gathered whole.",
+        "nothing, and of tensors that are gathered whole; with --hardware, also if it does not fit into the "
+        "memory of a device.",
     .examples =
         "  mtfc check model.json\n"
         "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
-        "  mtfc check model.json --mesh all:4 --layout batch:all --deny warnings --format json",
+        "  mtfc check model.json --mesh all:4 --layout batch:all --deny warnings --format json\n"
+        "  mtfc check model.json --mesh all:8 --layout batch:all,zero:3 --hardware h100 --deny warnings -q",
     .setup = setup,
     .runs_nothing = true,
 };

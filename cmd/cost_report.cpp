@@ -9,6 +9,7 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/denied_warnings.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
@@ -19,6 +20,7 @@
 #include "cmd/options/reshard_limit.h"
 #include "cmd/options/text_output.h"
 #include "cmd/options/version.h"
+#include "cmd/terminal/color.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
@@ -40,7 +42,7 @@ struct Options {
   std::vector<std::string> layouts;
   std::string entry;
   std::string format;
-  std::string hardware = "local";
+  std::string hardware = kInventedProfile;
   bool pareto = false;              // only layouts that no other one dominates
   bool plans_for_hardware = false;  // it is given, so plans are chosen for it
   std::string file = "-";
@@ -52,6 +54,7 @@ struct Options {
   int64_t memory_limit = 0;   // bytes per device; 0: none
   int64_t reshard_limit = 0;  // likewise
   std::string command;        // as a page states it
+  std::string denied;         // "warnings", or ""
 };
 
 // Pairs meshes with layouts; a list of one is shared.
@@ -227,8 +230,35 @@ void warn_of_links(const Hardware& hardware, AdvisedLayouts& made, std::vector<D
   }
 }
 
+// Warns of layouts that do not fit: of one with what it lacks, of several together with how many they are.
+void warn_of_excess(const Hardware& hardware, const std::vector<ComparedLayout>& layouts,
+                    std::vector<Diagnostic>& warnings) {
+  std::optional<Diagnostic> smallest;
+  int64_t least = 0;
+  size_t count = 0;
+  for (const ComparedLayout& layout : layouts) {
+    if (!layout.report || excess_memory(*layout.report) == 0) continue;
+    ++count;
+    const CostReport& report = *layout.report;
+    if (smallest && report.memory.peak >= least) continue;
+    least = report.memory.peak;
+    smallest = too_large_warning(report.memory.peak, report.device_memory, hardware);
+  }
+  if (!smallest) return;
+  if (layouts.size() > 1)
+    smallest->message = fmt::format(
+        "{} of {} layouts {} not fit; of these, {}", count, layouts.size(), count == 1 ? "does" : "do",
+        "the smallest" + smallest->message.substr(smallest->message.find(" needs")));
+  warnings.push_back(*std::move(smallest));
+}
+
+struct JudgedLayouts {
+  std::vector<ComparedLayout> layouts;
+  bool is_denied = false;  // there are warnings, which are denied
+};
+
 // The reports of a saved program, or of the model under each layout.
-std::vector<ComparedLayout> reports(const Options& options, const Hardware& hardware) {
+JudgedLayouts reports(const Options& options, const Hardware& hardware) {
   const std::vector<Sources> sources = read_sources(options.model, swept(options));
   std::vector<Diagnostic> warnings;
   AdvisedLayouts made;
@@ -247,10 +277,12 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
     if (options.pareto) keep_pareto(made, warnings);
   }
   warn_of_links(hardware, made, warnings);
+  warn_of_excess(hardware, made.layouts, warnings);
   show_advice(made, warnings);
   drop_repeated(warnings);
-  show(warnings, options.model.quiet);
-  return std::move(made.layouts);
+  const bool is_denied = deny(options.denied, warnings);
+  show(warnings, options.model.quiet && !is_denied);
+  return {std::move(made.layouts), is_denied};
 }
 
 std::string format_of(const Options& options) {
@@ -289,8 +321,9 @@ int run(const Options& options) {
     throw UserError("--parts is for tables and pages; the JSON has the times of every step",
                     "leave out --parts, or --format " + format);
   const Hardware hardware = hardware_profile(options.hardware);
-  const std::vector<ComparedLayout> layouts = reports(options, hardware);
+  const auto [layouts, is_denied] = reports(options, hardware);
   TableOptions table;
+  table.color = options.file == "-" && has_colors(1);
   if (options.top) table.top = static_cast<size_t>(*options.top);
   if (options.parts) table.parts = static_cast<size_t>(*options.parts);
   table.width = text_width(options.file, table.width);
@@ -300,7 +333,7 @@ int run(const Options& options) {
                            : format == "csv"  ? report_csv(layouts, top)
                            : format == "html" ? page_of(layouts, options, hardware)
                                               : report_json(layouts));
-  return kExitSuccess;
+  return is_denied ? kExitUserError : kExitSuccess;
 }
 
 // Replaces `2.1/h` by the number. Returns "" or what is wrong with it.
@@ -321,8 +354,10 @@ std::function<int()> setup(CommandLine& line) {
           "--mesh", options->meshes,
           "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes")
       .type_name("AXIS:SIZE,...");
-  line.add_option("--layout", options->layouts,
-                  "rules, as in batch:rows, or a layout file (repeat to compare)")
+  line.add_option(
+          "--layout", options->layouts,
+          "rules, as in batch:rows, also with zero:3 or propagate among them; or a layout file (repeat to "
+          "compare)")
       .type_name("DIM:AXIS,...|FILE");
   line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))
@@ -372,6 +407,7 @@ std::function<int()> setup(CommandLine& line) {
           "pictures)")
       .check(one_of({"table", "json", "csv", "html"}));
   add_output_file(line, options->file);
+  add_deny_option(line, options->denied);
   return [options, line] {
     options->plans_for_hardware = line.option("--hardware").is_given();
     options->command = command_of(line);
@@ -393,6 +429,8 @@ const Command kCostReportCommand = {
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
+        "  mtfc cost-report model.json --mesh all:8 --layout batch:all --layout batch:all,zero:1 --layout "
+        "batch:all,zero:3 --hardware h100\n"
         "  mtfc cost-report model.json --mesh rows:4,cols:4 --layout batch:rows --hardware tpu-v2\n"
         "  mtfc cost-report model.json --mesh all:8 --layout batch:all --hardware h100 --tokens 20e9 --price "
         "2.1/h\n"

@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> meshes;
   std::string entry;
   OutputFlags output;
-  std::string hardware = "local";
+  std::string hardware = kInventedProfile;
   bool plans_for_hardware = false;  // it is given, so plans are chosen for it
   int64_t top = 20;
 };

@@ -13,6 +13,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/version.h"
+#include "cmd/terminal/color.h"
 #include "cmd/terminal/error_text.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/lost_files.h"
@@ -56,7 +57,8 @@ int run(int argc, char** argv) {
     std::cout << *request.answer;
     return kExitSuccess;
   }
-  use_color_for_errors(!no_color && !std::getenv("NO_COLOR") && is_terminal(2));
+  const bool allows_colors = !no_color && !std::getenv("NO_COLOR");
+  set_colors(allows_colors && is_terminal(1), allows_colors && is_terminal(2));
   if (request.command.empty()) {
     std::cerr << parser.help();
     return kExitUserError;

@@ -63,6 +63,9 @@ $ mtfc check model.json --mesh rows:2,cols:4 --layout batch:rows,hidden:cols
 The first rule splits the batch over the 2 rows of devices, the second the hidden units over the 4 columns. Sizes need not
 divide evenly. Several axes are joined by +, as in batch:rows+cols. A tensor can't be split twice over the same axis.
 
+Among the rules, zero:1, zero:2 or zero:3 is a stage of ZeRO over the axes that split the batch, and propagate stands for
+--propagate, as in batch:rows,zero:3 or batch:rows,propagate.
+
 Without --mesh and --layout there is one device. A device is a process, and mtfc run starts them: 8 for this mesh.
 
 The same as a file, for --layout FILE.json:
@@ -155,16 +158,17 @@ constexpr const char* kHardware =
 A profile says what a device and its links can do: the rates of arithmetic by dtype, the memory and its bandwidth, and the
 latency and bandwidth of collectives. The bundled profiles are:
 
-* local :: a core of a present-day PC or server, in round figures: the default of cost-report, search and diff
+* local :: an invented core with 4 GB, near one of a present-day PC or server, in round figures: the default of cost-report,
+  search and diff
 * xeon-amx :: a core of an Intel Xeon Platinum 8480+, with bf16 through AMX, in nodes of 112 cores on InfiniBand
 * epyc-infiniband :: a core of an AMD EPYC 7763 in nodes of 128 cores on InfiniBand
 * ethernet-cluster :: a core in nodes of 16, which share 10 Gbit/s of Ethernet, in round figures
-* a100-80g :: an NVIDIA A100 SXM of 80 GB, in nodes of eight on InfiniBand
-* h100 :: an NVIDIA H100 SXM of 80 GB, in nodes of eight on InfiniBand
+* a100-80g :: an NVIDIA A100 SXM of 80 GB, 2 of them reserved for libraries, in nodes of eight on InfiniBand
+* h100 :: an NVIDIA H100 SXM of 80 GB, 2 of them reserved for libraries, in nodes of eight on InfiniBand
 * tpu-v2 :: a core of a TPU v2 chip, with 8 GB, in a torus
 * tpu-v3 :: a core of a TPU v3 chip, with 16 GB, in a torus
 
-A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread. The files are in
+For GPUs and TPUs, mtfc predicts and does not run. A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread. The files are in
 the folder hardware of the bundled models; "doc" says where the figures come from.
 
 To predict times for your machine, measure it with as many ranks as a run has; with --hosts or under mpiexec, a cluster is

@@ -12,6 +12,7 @@
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/hardware/hardware_reader.h"
+#include "formats/text/quantity.h"
 
 namespace mtfc {
 namespace {
@@ -53,12 +54,16 @@ void add_hardware_option(CommandLine& line, std::string& hardware) {
 }
 
 void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware) {
+  add_optional_hardware(
+      line, hardware,
+      "for annotated or propagated layouts: choose the plan with the shortest predicted step on this "
+      "hardware, a bundled profile (mtfc help hardware lists them) or a file written by `mtfc calibrate` "
+      "(default: the plan of least cost)");
+}
+
+void add_optional_hardware(CommandLine& line, std::optional<std::string>& hardware, const std::string& help) {
   line.set_group(OptionGroup::kLimits);
-  line.add_option(
-          "--hardware", hardware,
-          "for annotated or propagated layouts: choose the plan with the shortest predicted step on this "
-          "hardware, a bundled profile (mtfc help hardware lists them) or a file written by `mtfc calibrate` "
-          "(default: the plan of least cost)")
+  line.add_option("--hardware", hardware, help)
       .propose([] { return bundled(profiles()); })
       .type_name("NAME|FILE.json");
 }
@@ -102,6 +107,38 @@ std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, con
                                 "ranks, so the predicted communication is far too short",
                                 hardware.name),
                     fmt::format("mtfc calibrate --mesh {} -o FILE.json measures the links", to_string(mesh)),
+                    Severity::kWarning};
+}
+
+namespace {
+
+// The bundled profiles whose devices have so much memory; if none has, those that have most.
+std::string profiles_with(int64_t bytes) {
+  std::vector<std::string> enough, most;
+  int64_t largest = 0;
+  for (const std::string& name : bundled(profiles())) {
+    const int64_t memory = memory_of(hardware_profile(name));
+    if (memory >= bytes) enough.push_back(fmt::format("{} ({})", name, memory_text(memory)));
+    if (memory > largest) most.clear();
+    largest = std::max(largest, memory);
+    if (memory == largest) most.push_back(fmt::format("{} ({})", name, memory_text(memory)));
+  }
+  if (!enough.empty()) return fmt::format("it fits a device of --hardware {}", fmt::join(enough, ", "));
+  return fmt::format("the bundled profiles with most memory are {}", fmt::join(most, ", "));
+}
+
+}  // namespace
+
+std::optional<Diagnostic> too_large_warning(int64_t needed, int64_t available, const Hardware& hardware) {
+  if (available == 0 || needed <= available) return std::nullopt;
+  const bool is_invented = hardware.name == kInventedProfile && available == memory_of(hardware);
+  return Diagnostic{{},
+                    fmt::format("the layout needs {} per device, {} more than the {} that it may use of {}",
+                                bytes_beside(needed, available), bytes_beside(needed - available, available),
+                                memory_text(available), hardware.name),
+                    is_invented
+                        ? fmt::format("'{}' is an invented core; {}", hardware.name, profiles_with(needed))
+                        : "mtfc search --fit says what would fit",
                     Severity::kWarning};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The profile that --hardware names: a bundled one, or a file.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,12 +14,17 @@ namespace mtfc {
 
 class CommandLine;
 
+/// The profile where none is given: it is like no machine, so that the models that it can't hold say nothing of a cluster.
+inline constexpr const char* kInventedProfile = "local";
+
 /// Adds --hardware. Its default is what `hardware` holds.
 void add_hardware_option(CommandLine& line, std::string& hardware);
 
 /// Adds --hardware for a command that predicts no times. Plans are chosen for this hardware, or by their cost if the
 /// option is not given.
 void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware);
+/// Adds --hardware without a default, and with the help of the command.
+void add_optional_hardware(CommandLine& line, std::optional<std::string>& hardware, const std::string& help);
 
 /// Throws UserError if the hardware profile is to be read from standard input, and the model or a layout too.
 void require_one_reader(const std::optional<std::string>& hardware, const std::string& model,
@@ -31,6 +37,10 @@ Hardware hardware_profile(const std::string& name);
 std::string profile_text(const std::string& name);
 Hardware parsed_profile(const std::string& name, const std::string& text);
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);
+
+/// A warning if a layout that needs `needed` bytes on a device does not fit into `available`, 0 for no limit. If that is what
+/// the invented profile has, it says which profiles have more.
+std::optional<Diagnostic> too_large_warning(int64_t needed, int64_t available, const Hardware& hardware);
 
 /// A warning if a single rank has measured the profile, and the mesh has several devices; of several layouts, the first such.
 std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, const Mesh& mesh);

@@ -19,7 +19,6 @@ namespace {
 
 constexpr size_t kNamed = 5;
 constexpr size_t kKindsNamed = 6;
-const std::string kAssumed = "local";  // the profile where none is given
 
 std::string largest_tensors(const Program& program, const EntryPoint& entry) {
   const size_t peak = memory_use(entry).peak;
@@ -60,8 +59,8 @@ constexpr const char* kFitHint = "; mtfc search --fit says on how many devices a
 
 std::string over_limit(const EntryPoint& entry, int64_t limit) {
   return fmt::format("the program needs {} per device for '{}', {} more than the limit of {}",
-                     bytes_text(entry.arena_bytes), entry.name, bytes_text(entry.arena_bytes - limit),
-                     bytes_text(limit));
+                     bytes_beside(entry.arena_bytes, limit), entry.name,
+                     bytes_beside(entry.arena_bytes - limit, limit), memory_text(limit));
 }
 
 }  // namespace
@@ -80,7 +79,8 @@ void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware* hardware) {
-  return compile_within(model, layout, options, limit, hardware ? *hardware : hardware_profile(kAssumed));
+  return compile_within(model, layout, options, limit,
+                        hardware ? *hardware : hardware_profile(std::string(kInventedProfile)));
 }
 
 std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) {
@@ -99,7 +99,7 @@ std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) 
         {{},
          fmt::format("to fit into {}, {} product{} in turns, so that no device holds a whole operand or "
                      "partial result",
-                     bytes_text(limit), fitted.turned, fitted.turned == 1 ? " runs" : "s run"),
+                     memory_text(limit), fitted.turned, fitted.turned == 1 ? " runs" : "s run"),
          "",
          Severity::kNote});
   if (!fitted.recomputation) return notes;
@@ -107,7 +107,7 @@ std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) 
   const double least = made.is_best ? made.seconds : std::min(made.seconds, made.least_seconds);
   const std::vector<Diagnostic> recomputed = {
       {{},
-       fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", bytes_text(limit),
+       fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", memory_text(limit),
                    made.tensors.size(), kinds_text(made.tensors)),
        "",
        Severity::kNote},

@@ -3,13 +3,12 @@
 #include <iostream>
 #include <new>
 
+#include "cmd/terminal/color.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/printable.h"
 
 namespace mtfc {
 namespace {
-
-bool use_color = false;
 
 std::string line(std::string text, const std::string& word, bool color) {
   const size_t at = text.find(word);
@@ -36,12 +35,8 @@ std::string error_text(const std::exception& error, bool color) {
               "internal error:", color);
 }
 
-void use_color_for_errors(bool color) {
-  use_color = color;
-}
-
 void show_error(const std::exception& error) {
-  std::cerr << error_text(error, use_color) << std::flush;
+  std::cerr << error_text(error, has_colors(2)) << std::flush;
 }
 
 void show_error(const std::exception_ptr& error) {

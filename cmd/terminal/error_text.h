@@ -11,8 +11,6 @@ namespace mtfc {
 /// that is a bug, the request to report it. With `color` the word "error" stands out on a terminal.
 std::string error_text(const std::exception& error, bool color);
 
-/// Makes "error" stand out from now on, for a terminal that shows colours.
-void use_color_for_errors(bool color);
 /// Prints the error's text on standard error.
 void show_error(const std::exception& error);
 void show_error(const std::exception_ptr& error);

@@ -196,7 +196,7 @@ TEST_CASE("help rows explains every row of a cost report") {
   };
   // Rows below another one belong to it: those of kinds of collectives and of axes, and figures per device.
   const std::set<std::string> parts = {"all_reduce", "over a", "per device", "hardware",
-                                       "of a device's 3.73 GiB"};
+                                       "of a device's 4 GB"};
   std::istringstream report(
       page(fmt::format("cost-report '{}/models/mnist.json' -q --mesh a:4 --layout batch:a --layout hidden:a",
                        MTFC_SOURCE_DIR),

@@ -90,7 +90,9 @@ const std::vector<std::string>& kernel_classes() {
 
 int64_t memory_of(const Hardware& hardware) {
   constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
-  return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
+  if (hardware.memory_bytes >= kMost) return 0;
+  // A reader refuses profiles that reserve everything; 0 would stand for no limit.
+  return std::max<int64_t>(std::llround(hardware.memory_bytes - hardware.reserved_bytes), 1);
 }
 
 }  // namespace mtfc

@@ -85,6 +85,7 @@ struct Hardware {
   // Per second, by dtype. Without bf16, it is computed as f32; any other missing dtype is as slow as the slowest
   std::map<std::string, double> flops;
   double memory_bytes = 0;
+  double reserved_bytes = 0;             // the part of it that programs can't use
   Curve memory_bandwidth;                // bytes per second read, by distance (core/cost/memory_traffic.h)
   std::optional<Curve> write_bandwidth;  // if absent, as for reads
   /// The fraction of the shorter of a kernel's arithmetic and memory traffic that the longer one hides.
@@ -109,7 +110,7 @@ struct Hardware {
   bool operator==(const Hardware&) const = default;
 };
 
-/// The bytes that a device has; 0 if the profile does not limit them.
+/// The bytes that a program may use on a device; 0 if the profile does not limit them.
 int64_t memory_of(const Hardware& hardware);
 
 /// The classes of kernels that add up products, which may have a ProductTable: einsum, batched_einsum, conv, grouped_conv.

@@ -15,6 +15,8 @@ const HardwareKey<Hardware> kHardwareKeys[] = {
     {"flops", true, HardwarePart::kFlops, "operations per second of one device, by dtype"},
     {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero},
      "the memory of one device"},
+    {"reserved_bytes", false, NumberField<Hardware>{&Hardware::reserved_bytes, NumberRange::kNotNegative},
+     "the part of it that programs can't use, since drivers and libraries do; default: 0"},
     {"memory_bandwidth", true, CurveField<Hardware>{&Hardware::memory_bandwidth, kBytesPerSecond},
      "bytes per second that one device reads, by the number of bytes touched since the same bytes were last "
      "touched"},

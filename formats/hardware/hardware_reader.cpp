@@ -258,6 +258,9 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
     std::vector<std::string> names;
     append_key_names(hardware_keys(), false, names);
     if (root.check_keys(names)) read_fields(root, hardware_keys(), hardware);
+    const auto reserved = root.find("reserved_bytes");
+    if (reserved && !sink.failed() && hardware.reserved_bytes >= hardware.memory_bytes)
+      reserved->error("all memory of a device is reserved", "\"memory_bytes\" has what programs use as well");
   }
   sink.finish(none);
   return hardware;

@@ -34,7 +34,7 @@ std::string profile(const std::string& more, const std::string& axes = "{}") {
 TEST_CASE("a profile with everything comes back from its own JSON") {
   const Hardware hardware = read_hardware(R"({
     "name": "box", "doc": "for a test", "ranks": 4, "threads_per_rank": 2,
-    "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9,
+    "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9, "reserved_bytes": 5e8,
     "memory_bandwidth": [[1e6, 3.5e11], [1e8, 1e10]], "write_bandwidth": 2e10, "overlap": 0.25,
     "step_overhead_s": 2e-6,
     "efficiency": {"einsum": [[1e6, 0.25], [1e9, 1]], "gelu": 0.125,
@@ -47,6 +47,7 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
   CHECK(hardware.name == "box");
   CHECK(hardware.ranks == 4);
   CHECK(hardware.threads_per_rank == 2);
+  CHECK(memory_of(hardware) == 7'500'000'000);
   CHECK(hardware.flops.at("bf16") == 4.5e13);
   CHECK(hardware.memory_bandwidth.at(1e7) == doctest::Approx(1.8e11));
   CHECK(hardware.write_bandwidth->at(1) == 2e10);
@@ -119,6 +120,14 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:2:48: error: /axes/*/bytes_per_s: expected a number above 0, found 0\n"
         "h.json:2:51: error: /axes/*/colour: unknown key 'colour' (keys here are latency_s, bytes_per_s, "
         "overlaps, collectives, doc)");
+}
+
+TEST_CASE("a device has memory that is not reserved") {
+  CHECK(memory_of(read_hardware(profile(R"("reserved_bytes": 0.25)"), "h.json")) == 1);
+  CHECK_THROWS_WITH(
+      read_hardware(profile(R"("reserved_bytes": 1)"), "h.json"),
+      "h.json:3:19: error: /reserved_bytes: all memory of a device is reserved (\"memory_bytes\" has "
+      "what programs use as well)");
 }
 
 }  // namespace mtfc::hardware_reader_test

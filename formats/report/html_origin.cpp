@@ -30,7 +30,7 @@ Facts hardware_facts(const Hardware& hardware) {
   Facts facts;
   for (const auto& [dtype, flops] : hardware.flops)
     facts.emplace_back("arithmetic, " + dtype, flops_text(flops));
-  facts.emplace_back("memory", memory_of(hardware) > 0 ? bytes_text(memory_of(hardware)) : "not limited");
+  facts.emplace_back("memory", memory_of(hardware) > 0 ? memory_text(memory_of(hardware)) : "not limited");
   facts.emplace_back("memory bandwidth", "at most " + rate_text(hardware.memory_bandwidth.most()));
   if (hardware.step_overhead_s > 0)
     facts.emplace_back("each kernel, besides", seconds_text(hardware.step_overhead_s));

@@ -358,7 +358,7 @@ TEST_CASE("a page says where its figures come from") {
   for (const char* fact :
        {"<dt>command</dt><dd><code>mtfc cost-report 'a&lt;b.json'</code></dd>", "<dd>mtfc 9.8.7</dd>",
         "<code>layers=&lt;2&gt;</code>", "<dt>hardware</dt><dd>b&amp;x</dd>",
-        "<dt>arithmetic, f32</dt><dd>2.50 TFLOP per s</dd>", "<dt>memory</dt><dd>1.00 GiB</dd>",
+        "<dt>arithmetic, f32</dt><dd>2.50 TFLOP per s</dd>", "<dt>memory</dt><dd>1 GiB</dd>",
         "<dt>devices per node</dt><dd>16</dd>", "latency 2.00 us"})
     CHECK(has(page, fact));
   CHECK(page == report_html({example()}, options));

@@ -29,7 +29,20 @@ using Cell = std::function<std::string(const CostReport&)>;
 struct Row {
   std::string label;
   Cell cell;
+  bool judges = false;  // it says whether a layout fits
 };
+
+// Lines in red, each on its own, so that a pager shows them.
+std::string in_red(const std::string& lines, bool color) {
+  if (!color) return lines;
+  std::string text;
+  for (size_t from = 0; from < lines.size();) {
+    const size_t end = std::min(lines.find('\n', from), lines.size());
+    text += "\033[1;31m" + lines.substr(from, end - from) + "\033[0m" + (end < lines.size() ? "\n" : "");
+    from = end + 1;
+  }
+  return text;
+}
 
 CollectiveTotals total_of(const std::map<std::string, CollectiveTotals>& map, const std::string& key) {
   const auto at = map.find(key);
@@ -69,9 +82,9 @@ void add_fit_row(std::vector<Row>& rows, const Reports& reports) {
   if (device == 0) return;
   if (reports.size() == 1)
     rows.push_back({"  of a device's memory",
-                    [](const CostReport& r) { return fit_text(r.memory.peak, r.device_memory); }});
+                    [](const CostReport& r) { return fit_text(r.memory.peak, r.device_memory); }, true});
   else
-    rows.push_back({"  of a device's " + bytes_text(device), [](const CostReport& r) {
+    rows.push_back({"  of a device's " + memory_text(device), [](const CostReport& r) {
                       const double percent =
                           100 * static_cast<double>(r.memory.peak) / static_cast<double>(r.device_memory);
                       return percent < 0.05 ? std::string("< 0.1 %") : fmt::format("{:.1f} %", percent);
@@ -304,7 +317,9 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
 
 // The totals of `reports`, each under its number if there are several: as many side by side as fit, and the next
 // below them.
-std::string totals_text(const Reports& reports, const std::vector<size_t>& numbers, size_t width) {
+std::string totals_text(const Reports& reports, const std::vector<size_t>& numbers,
+                        const TableOptions& options) {
+  const size_t width = options.width;
   const std::vector<Row> rows = total_rows(reports);
   size_t label_width = 0, cell_width = 8;
   for (const Row& row : rows) {
@@ -325,9 +340,9 @@ std::string totals_text(const Reports& reports, const std::vector<size_t>& numbe
       text += "\n";
     }
     for (const Row& row : rows) {
-      text += fmt::format("{:<{}.{}}", row.label, label_width, label_width);
-      for (size_t i = first; i < end; ++i) text += fmt::format("  {:>{}}", row.cell(*reports[i]), cell_width);
-      text += "\n";
+      std::string line = fmt::format("{:<{}.{}}", row.label, label_width, label_width);
+      for (size_t i = first; i < end; ++i) line += fmt::format("  {:>{}}", row.cell(*reports[i]), cell_width);
+      text += in_red(line, options.color && row.judges && excess_memory(*reports[first]) > 0) + "\n";
     }
   }
   return text;
@@ -361,7 +376,7 @@ std::string single_text(const ComparedLayout& layout, const TableOptions& option
                                  options.tried > 0 ? ": " + number_of_layouts(1, options) : "");
   text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
   text += wrapped("layout ", rules_text(report.layout), ",", options.width);
-  return text + totals_text({&report}, {0}, options.width) + order_text(layout, "", options) +
+  return text + totals_text({&report}, {0}, options) + order_text(layout, "", options) +
          parts_text(report, options) + steps_text(report, options) + alive_text(report, options);
 }
 
@@ -384,6 +399,12 @@ class RankingText {
       return layout.report && excess_memory(*layout.report) > 0;
     });
     has_best_ = has_best(layouts);
+    const auto possible_layouts =
+        static_cast<size_t>(std::count_if(layouts.begin(), layouts.end(), [](const ComparedLayout& layout) {
+          return layout.report.has_value();
+        }));
+    has_totals_ = options.totals && possible_layouts > 1 && possible_layouts <= kMostInDetail;
+    if (!has_totals_) find_training();
   }
 
   std::string text() const {
@@ -403,9 +424,9 @@ class RankingText {
     Reports reports;
     for (const size_t number : order_)
       if (layouts_[number].report) reports.push_back(&*layouts_[number].report);
-    if (reports.size() > 1 && reports.size() <= kMostInDetail)
-      text += totals_text(reports, order_, options_.width);
-    if (reports.size() > kMostInDetail)
+    if (has_totals_)
+      text += totals_text(reports, order_, options_);
+    else if (options_.totals && reports.size() > kMostInDetail)
       text += "\n" + wrapped("",
                              fmt::format("more than {} layouts: their totals are in the output of --format "
                                          "csv and --format json",
@@ -423,19 +444,50 @@ class RankingText {
     return mesh_text(layout.layout) + " " + rules_text(layout.layout);
   }
 
+  // Finds out which figures of training the lines have, since no table below them has these.
+  void find_training() {
+    for (const ComparedLayout& layout : layouts_) {
+      if (!layout.report || !layout.report->training) continue;
+      has_tokens_ = true;
+      has_plan_ = has_plan_ || layout.report->training->tokens;
+      has_price_ = has_price_ || layout.report->training->price;
+    }
+  }
+
+  // The columns of the lines: a head, and the figure of a layout.
+  std::vector<Row> line_columns() const {
+    using Report = const CostReport&;
+    std::vector<Row> made;
+    if (timed_) made.push_back({"step", [](Report r) { return seconds_text(r.time->step_s); }});
+    if (timed_ && !has_totals_)
+      made.push_back({"MFU", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }});
+    const auto training = [&](const char* head, auto text) {
+      made.push_back({head, [text](Report r) {
+                        return r.training ? std::string(text(*r.training)) : std::string("-");
+                      }});
+    };
+    using Training = const TrainingCost&;
+    if (has_tokens_) training("tokens/s", [](Training t) { return amount_text(t.tokens_per_second); });
+    if (has_plan_) training("time", [](Training t) { return duration_text(t.seconds); });
+    if (has_price_) training("price", [](Training t) { return t.price ? amount_text(*t.price) : "-"; });
+    if (!has_price_)
+      made.push_back({"sent", [](Report r) { return bytes_text(r.communication.total.bytes_sent); }});
+    made.push_back({"memory", [](Report r) { return bytes_text(r.memory.peak); }});
+    if (judges_) made.push_back({"fits", [](Report r) { return excess_memory(r) == 0 ? "yes" : "no"; }});
+    if (has_totals_ || !timed_)
+      made.push_back({"einsum", [](Report r) { return count_text(r.arithmetic.einsum_per_device, "FLOP"); }});
+    return made;
+  }
+
   std::vector<std::string> heads() const {
-    std::vector<std::string> heads = {"sent", "memory", "einsum"};
-    if (judges_) heads.insert(heads.begin() + 2, "fits");
-    if (timed_) heads.insert(heads.begin(), "step");
+    std::vector<std::string> heads;
+    for (const Row& column : line_columns()) heads.push_back(column.label);
     return heads;
   }
 
   std::vector<std::string> figures(const CostReport& report) const {
-    std::vector<std::string> cells = {bytes_text(report.communication.total.bytes_sent),
-                                      bytes_text(report.memory.peak),
-                                      count_text(report.arithmetic.einsum_per_device, "FLOP")};
-    if (judges_) cells.insert(cells.begin() + 2, excess_memory(report) == 0 ? "yes" : "no");
-    if (timed_) cells.insert(cells.begin(), seconds_text(report.time->step_s));
+    std::vector<std::string> cells;
+    for (const Row& column : line_columns()) cells.push_back(column.cell(report));
     return cells;
   }
 
@@ -449,16 +501,17 @@ class RankingText {
       least = std::min(least, excess_memory(*layout.report));
     }
     const CostReport& first = *layouts_[order_.front()].report;
-    const std::string memory = fmt::format("the {} that a device may use", bytes_text(first.device_memory));
+    const int64_t device = first.device_memory;
+    const std::string memory = fmt::format("the {} that a device may use", memory_text(device));
     const std::string what =
         too_large == 0 ? fmt::format("all fit into {}", memory)
         : least > 0    ? fmt::format(
                              "no layout fits into {}; the smallest needs {} more. mtfc search --fit says "
                                 "what would fit",
-                             memory, bytes_text(least))
+                             memory, bytes_beside(least, device))
                     : fmt::format("{} layout{} fit into {}", too_large,
                                   too_large == 1 ? " does not" : "s do not", memory);
-    return "\n" + wrapped("", what, " ", options_.width);
+    return "\n" + in_red(wrapped("", what, " ", options_.width), options_.color && too_large > 0);
   }
 
   std::string lines() const {
@@ -489,13 +542,16 @@ class RankingText {
       const std::string head = fmt::format("{:<5}{:>{}} ", rank == 0 && has_best_ ? "best" : "",
                                            fmt::format("[{}]", order_[rank] + 1), number_width);
       const std::string own = name(layout), margin(before, ' ');
-      if (!layout.report)
+      if (!layout.report) {
         text += wrapped(head, own, ", ", options_.width) +
                 wrapped(margin, "not possible: " + printable(layout.reason), " ", options_.width);
-      else if (own.size() <= room)
-        text += line(head + own, figures(*layout.report));
-      else
-        text += wrapped(head, own, ", ", options_.width) + line("", figures(*layout.report));
+        continue;
+      }
+      const std::vector<std::string> cells = figures(*layout.report);
+      const std::string shown = own.size() <= room
+                                    ? line(head + own, cells)
+                                    : wrapped(head, own, ", ", options_.width) + line("", cells);
+      text += in_red(shown, options_.color && excess_memory(*layout.report) > 0);
     }
     return text;
   }
@@ -506,6 +562,8 @@ class RankingText {
   bool same_mesh_ = false, same_rules_ = false, timed_ = false;
   bool judges_ = false;  // some layout does not fit
   bool has_best_ = false;
+  bool has_totals_ = false;                                         // a table below the lines
+  bool has_tokens_ = false, has_plan_ = false, has_price_ = false;  // training in the lines
 };
 
 }  // namespace

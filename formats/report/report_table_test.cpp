@@ -113,19 +113,50 @@ TEST_CASE("layouts that do not fit into a device are said so, and none of them i
     made.report->device_memory = device;
     return made;
   };
-  CHECK(has(report_table({on_device(2, 8 << 20)}, {}), " fits, 5.00 of 8.00 MiB\n"));
-  CHECK(has(report_table({on_device(2, 4 << 20)}, {}), "1.00 MiB more than 4.00 MiB\n"));
+  CHECK(has(report_table({on_device(2, 8 << 20)}, {}), " fits, 5.00 of 8 MiB\n"));
+  CHECK(has(report_table({on_device(2, 4 << 20)}, {}), "1.00 MiB more than 4 MiB\n"));
   ComparedLayout small = on_device(4, 4 << 20);
   small.report->memory.peak = 1000;
   const std::string one_fits = report_table({on_device(2, 4 << 20), small}, {});
   CHECK(has(one_fits, "sent    memory  fits     einsum\n"));
   CHECK(has(one_fits, "best [2] rows:4,cols:2  100 B    1000 B   yes  327 MFLOP\n"));
   CHECK(has(one_fits, "     [1] rows:2,cols:2  100 B  5.00 MiB    no  327 MFLOP\n"));
-  CHECK(has(one_fits, "\n1 layout does not fit into the 4.00 MiB that a device may use\n"));
+  CHECK(has(one_fits, "\n1 layout does not fit into the 4 MiB that a device may use\n"));
   const std::string none = report_table({on_device(2, 4 << 20), on_device(4, 4 << 20)}, {});
   CHECK_FALSE(has(none, "best"));
-  CHECK(has(none, "\nno layout fits into the 4.00 MiB that a device may use; the smallest needs "));
+  CHECK(has(none, "\nno layout fits into the 4 MiB that a device may use; the smallest needs "));
   CHECK(widest(none) <= 80);
+}
+
+TEST_CASE("what does not fit is red, if there are colours") {
+  ComparedLayout large = example(2, 100), small = example(4, 100);
+  large.report->device_memory = small.report->device_memory = 4 << 20;
+  small.report->memory.peak = 1000;
+  TableOptions colored;
+  colored.color = true;
+  const std::string red = "\033[1;31m", plain = "\033[0m\n";
+  const std::string text = report_table({large, small}, colored);
+  CHECK(has(text, red + "     [1] rows:2,cols:2  100 B  5.00 MiB    no  327 MFLOP" + plain));
+  CHECK(has(text, red + "1 layout does not fit into the 4 MiB that a device may use" + plain));
+  CHECK_FALSE(has(text, red + "best"));
+  CHECK(has(report_table({large}, colored), red + "  of a device's memory"));
+  CHECK_FALSE(has(report_table({small}, colored), red));
+  CHECK_FALSE(has(report_table({large, small}, {}), red));
+}
+
+TEST_CASE("with many layouts, their lines have the figures of training") {
+  ComparedLayout one = example(2, 100);
+  one.report->time.emplace().hardware = "h";
+  one.report->time->step_s = 0.5;
+  one.report->time->efficiency = 0.456;
+  one.report->training = TrainingCost{1000, 2000, 20e9, 20e6, 1e7, 5e3, 12345.0};
+  const std::vector<ComparedLayout> many(7, one);
+  const std::string text = report_table(many, {});
+  CHECK(has(text, "  step     MFU  tokens/s      time   price    memory\n"));
+  CHECK(has(text, "500 ms  45.6 %     2,000  116 days  12,345  5.00 MiB\n"));
+  TableOptions without;
+  without.totals = false;
+  CHECK(has(report_table({one, one}, without), "500 ms  45.6 %     2,000  116 days  12,345  5.00 MiB\n"));
 }
 
 TEST_CASE("the totals of layouts that do not fit side by side follow below") {

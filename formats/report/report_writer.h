@@ -24,9 +24,13 @@ struct TableOptions {
   size_t parts = 0;       // depth of the scopes by which times are added up; 0: not at all
   bool in_order = false;  // the layouts come in the order of a search: by time, and within 1 % by their rules
   int64_t tried = 0;      // layouts that a search had tried when it was stopped; 0: it was not stopped
+  bool totals = true;     // of several layouts: side by side, unless there are too many
+  bool details = false;   // of a search
+  bool color = false;     // what does not fit is red
 };
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
-/// line each, the best first unless they come in order, then the totals of all, unless there are too many.
+/// line each, the best first unless they come in order, then the totals of all; without these, the lines have the efficiency,
+/// the tokens per second, the time and the price of training as well.
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
 
 /// One line per layout, in the order given, with all totals. With `top`: one line per step instead, for the

@@ -22,16 +22,46 @@ std::string scaled(int64_t count, double step, const std::array<const char*, 7>&
   return fmt::format("{:.{}f} {}{}", value, decimals, prefixes[prefix], unit);
 }
 
+constexpr std::array<const char*, 7> kBinary = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+constexpr std::array<const char*, 7> kDecimal = {"", "k", "M", "G", "T", "P", "E"};
+
+// `80 GB`, if at most two decimals say all of it; otherwise "".
+std::string exact(int64_t bytes, int64_t step, const std::array<const char*, 7>& prefixes) {
+  int64_t unit = 1;
+  size_t prefix = 0;
+  for (; bytes / unit >= step && prefix + 1 < prefixes.size(); ++prefix) unit *= step;
+  const long double hundredths = static_cast<long double>(bytes) * 100 / static_cast<long double>(unit);
+  if (hundredths != std::floor(hundredths)) return "";
+  const auto value = static_cast<double>(hundredths / 100);
+  return fmt::format("{:.6g} {}B", value, prefixes[prefix]);
+}
+
+// True if people call so many bytes by a number in powers of 1000, such as 80 GB.
+bool is_decimal(int64_t bytes) {
+  const std::string decimal = exact(bytes, 1000, kDecimal), binary = exact(bytes, 1024, kBinary);
+  return !decimal.empty() && (binary.empty() || decimal.size() <= binary.size());
+}
+
 }  // namespace
 
 std::string bytes_text(int64_t bytes) {
-  return scaled(bytes, 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}, "B");
+  return scaled(bytes, 1024, kBinary, "B");
+}
+
+std::string memory_text(int64_t bytes) {
+  const std::string text = is_decimal(bytes) ? exact(bytes, 1000, kDecimal) : exact(bytes, 1024, kBinary);
+  return text.empty() ? bytes_text(bytes) : text;
+}
+
+std::string bytes_beside(int64_t bytes, int64_t memory) {
+  return is_decimal(memory) ? scaled(bytes, 1000, kDecimal, "B") : bytes_text(bytes);
 }
 
 std::string fit_text(int64_t needed, int64_t available) {
-  const std::string most = bytes_text(available);
-  if (needed > available) return fmt::format("{} more than {}", bytes_text(needed - available), most);
-  std::string need = bytes_text(needed);
+  const std::string most = memory_text(available);
+  if (needed > available)
+    return fmt::format("{} more than {}", bytes_beside(needed - available, available), most);
+  std::string need = bytes_beside(needed, available);
   // The unit is said once if both have the same.
   const size_t unit = need.find(' ');
   if (need.substr(unit) == most.substr(most.find(' '))) need.resize(unit);
@@ -39,7 +69,7 @@ std::string fit_text(int64_t needed, int64_t available) {
 }
 
 std::string count_text(int64_t count, const std::string& unit) {
-  return scaled(count, 1000, {"", "k", "M", "G", "T", "P", "E"}, unit);
+  return scaled(count, 1000, kDecimal, unit);
 }
 
 std::string seconds_text(double seconds) {
