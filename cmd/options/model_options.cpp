@@ -11,6 +11,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "core/model/optimizer.h"
+#include "core/model/zero_stage.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "formats/program/program_reader.h"
@@ -63,7 +64,9 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
       .hint_if_repeated("join axes with a comma: --mesh rows:2,cols:4");
   line.add_option(
           "--layout", flags.layout,
-          "rules, as in batch:rows,hidden:cols, or a layout file ending in .json, or - for standard input")
+          "rules, as in batch:rows,hidden:cols; among them zero:1, zero:2 or zero:3, a stage of ZeRO over "
+          "the "
+          "axes of the batch, and propagate; or a layout file ending in .json, or - for standard input")
       .type_name("DIM:AXIS,...|FILE")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
   // Those of Mesh TensorFlow have the same form.
@@ -173,7 +176,14 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
        sources.defaults.sets});
 }
 
-Layout read_layout(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
+// A layout as it is read; a stage of ZeRO is added when the model is known.
+struct ReadLayout {
+  Layout layout;
+  std::optional<ZeroStage> zero = {};
+};
+
+ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
+                       std::vector<Diagnostic>& warnings) {
   LayoutSources layout;
   layout.mesh = sources.flags.mesh;
   if (sources.flags.layout && is_layout_file(*sources.flags.layout)) {
@@ -182,9 +192,25 @@ Layout read_layout(const Sources& sources, const ModelOptions& options, std::vec
   } else {
     layout.rules = sources.flags.layout;
   }
-  Layout read = read_layout(layout, warnings);
-  read.propagate = read.propagate || options.propagate;
+  ReadLayout read;
+  read.layout = read_layout(layout, warnings, &read.zero);
+  read.layout.propagate = read.layout.propagate || options.propagate;
   return read;
+}
+
+// Throws UserError where devices do not share the batch, so that they hold no copies because of it.
+Layout with_zero(ReadLayout read, const Model& model) {
+  if (!read.zero) return std::move(read.layout);
+  const auto& [stage, location] = *read.zero;
+  const std::optional<Dim> batch = batch_dim(model);
+  if (!batch || !find_rule(read.layout, batch->name))
+    throw UserError({{location,
+                      fmt::format("ZeRO spreads what devices that share the batch hold copies of, but {}",
+                                  batch ? fmt::format("no rule splits '{}'", batch->name)
+                                        : "no input of the model has a batch"),
+                      batch ? fmt::format("split it, as in {}:AXIS,zero:{}", batch->name, stage) : ""}});
+  const AxisList axes = batch_axes(model, read.layout);
+  return with_zero_stage(std::move(read.layout), axes, stage);
 }
 
 // The result of `read`, or nothing, with its errors added to `errors`.
@@ -208,9 +234,14 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
   std::vector<Diagnostic> errors;
   std::optional<Model> model =
       gather_errors(errors, [&] { return read_model(sources.front(), options, warnings); });
-  std::vector<Layout> layouts;
+  std::vector<ReadLayout> read;
   for (const Sources& one : sources)
     if (auto layout = gather_errors(errors, [&] { return read_layout(one, options, warnings); }))
+      read.push_back(*layout);
+  std::vector<Layout> layouts;
+  for (ReadLayout& one : read)
+    if (auto layout = gather_errors(
+            errors, [&] { return model ? with_zero(std::move(one), *model) : std::move(one.layout); }))
       layouts.push_back(*layout);
   if (!errors.empty()) throw UserError(std::move(errors));
   return {std::move(*model), std::move(layouts)};

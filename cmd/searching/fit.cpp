@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <mutex>
 #include <set>
 
 #include "cmd/files/files.h"
@@ -14,6 +15,7 @@
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/status_line.h"
 #include "core/diagnostics/printable.h"
+#include "core/model/zero_stage.h"
 #include "core/search/fit_search.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/layout/layout_writer.h"
@@ -114,21 +116,42 @@ int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
       "give --memory-limit, as in 16GiB");
 }
 
+// What fits so far, for the thread that ends a search which does not stop in time.
+class FitsSoFar {
+ public:
+  void add(const FitTrial& trial) {
+    const std::lock_guard lock(mutex_);
+    const auto key = [](const FitTrial& one) { return std::pair(one.layout.mesh.devices(), one.step_s); };
+    if (!best_ || key(trial) < key(*best_)) best_ = trial;
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    if (!best_) return "nothing that fits was found yet";
+    return fmt::format(
+        "so far, a step of {} fits on {} device{}: {}{}, {} microbatch{}", seconds_text(best_->step_s),
+        grouped(best_->layout.mesh.devices()), best_->layout.mesh.devices() == 1 ? "" : "s",
+        best_->stage ? fmt::format("ZeRO stage {}, ", *best_->stage) : "", bytes_text(best_->memory),
+        grouped(best_->microbatches), best_->microbatches == 1 ? "" : "es");
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<FitTrial> best_;
+};
+
 FitResult found(const FitArguments& arguments, const Model& model, const std::vector<Layout>& layouts,
-                const Hardware& hardware, int64_t limit) {
+                const Hardware& hardware, const FitOptions& given, FitsSoFar& so_far) {
   StatusLine status(std::cerr, status_place(arguments.model.quiet));
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  FitOptions options;
-  options.memory_limit = limit;
-  options.threads = arguments.threads;
-  options.compiling = compile_options_of(arguments.model);
+  FitOptions options = given;
   options.stops = [&] {
     const bool is_late =
         arguments.time_limit && Clock::now() - start >= std::chrono::seconds(*arguments.time_limit);
     return is_late || InterruptGuard::requested();
   };
   options.progress = [&](const FitOptions::Progress& progress) {
+    if (progress.last.memory <= options.memory_limit) so_far.add(progress.last);
     status.show(
         fmt::format("{} training step{} tried; {} of {} combinations of a mesh and a stage of ZeRO done",
                     grouped(progress.trials), progress.trials == 1 ? "" : "s", progress.done, progress.all));
@@ -208,9 +231,11 @@ int run_fit(const FitArguments& arguments) {
   if (const auto warning = unmeasured_links_warning(hardware, layouts)) warnings.push_back(*warning);
   const int64_t limit = limit_of(arguments, hardware);
   require_writable(arguments.file);
-  const InterruptGuard guard(3, [] { return std::string("a training step was being compiled"); });
+  FitsSoFar so_far;
+  const InterruptGuard guard(3, [&] { return so_far.text(); });
   const auto start = std::chrono::steady_clock::now();
-  const FitResult result = found(arguments, model, layouts, hardware, limit);
+  const FitResult result = found(arguments, model, layouts, hardware,
+                                 {limit, arguments.threads, compile_options_of(arguments.model)}, so_far);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   for (const auto& [layout, why] : result.refused)
     warnings.push_back(
@@ -226,7 +251,7 @@ int run_fit(const FitArguments& arguments) {
   if (!result.is_complete) throw RunError("stopped before anything that fits was found");
   throw RunError(
       fmt::format("nothing fits into {} per device: use more devices, other rules or another --memory-limit",
-                  bytes_text(limit)));
+                  memory_text(limit)));
 }
 
 }  // namespace mtfc

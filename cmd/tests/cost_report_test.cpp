@@ -207,7 +207,7 @@ TEST_CASE("layouts that do not fit into a device come last, and the best one fit
   const std::string table = outcome_in_models(command);
   CHECK(has(table, "best [2] rows:16,cols:32"));
   CHECK(table.find("[2] rows") < table.find("[1] rows"));
-  CHECK(has(table, "\n1 layout does not fit into the 7.45 GiB that a device may use\n"));
+  CHECK(has(table, "\n1 layout does not fit into the 8 GB that a device may use\n"));
   const Json reports = Json::parse(outcome_in_models(command + "--format json -q").substr(8))["layouts"];
   CHECK(reports[0]["memory"]["fits"] == false);
   CHECK(reports[0]["memory"]["excess_bytes"].get<int64_t>() ==
@@ -217,6 +217,52 @@ TEST_CASE("layouts that do not fit into a device come last, and the best one fit
   const std::string csv = outcome_in_models(command + "--format csv -q");
   CHECK(has(csv, ",8000000000,no,"));
   CHECK(has(csv, ",8000000000,yes,0,"));
+}
+
+TEST_CASE("a layout that does not fit is a warning, which scripts can refuse") {
+  const std::string large = "transformer_lm.json --set d_ff=1048576 --set layers=8 --mesh all:2 --layout ";
+  const std::string told = outcome_in_models("$MTFC cost-report " + large + "batch:all");
+  CHECK(told.starts_with("exit 0: "));
+  CHECK(has(told, "mtfc: warning: the layout needs "));
+  CHECK(has(told, " more than the 4 GB that it may use of local ('local' is an invented core; "));
+  CHECK(has(told, "a100-80g (78 GB)"));
+  CHECK_FALSE(has(told, "xeon-amx"));  // has 4.5 GB
+  const std::string two =
+      outcome_in_models("$MTFC cost-report " + large + "batch:all --layout batch:all,zero:3");
+  CHECK(has(two, "mtfc: warning: 2 of 2 layouts do not fit; of these, the smallest needs "));
+  const std::string deny = " -q --deny warnings";
+  CHECK(outcome_in_models("$MTFC cost-report " + large + "batch:all" + deny).starts_with("exit 2: "));
+  CHECK(outcome_in_models("$MTFC cost-report mnist.json" + deny).starts_with("exit 0: "));
+  CHECK(outcome_in_models("$MTFC check " + large + "batch:all --hardware tpu-v2" + deny)
+            .starts_with("exit 2: mtfc: error: the layout needs "));
+  CHECK(outcome_in_models("$MTFC check mnist.json --hardware tpu-v2" + deny) == "exit 0: ");
+  const std::string colored =
+      outcome_in_models("MTFC_TERMINAL=12 $MTFC cost-report -q " + large + "batch:all");
+  CHECK(has(colored, "\033[1;31m  of a device's memory"));
+  CHECK_FALSE(has(told, "\033["));
+}
+
+TEST_CASE("ZeRO and propagation in a line are what they are in a file") {
+  const auto figures = [](const std::string& layout) {
+    const std::string text = outcome_in_models("$MTFC cost-report mnist.json -q --format json " + layout);
+    REQUIRE_MESSAGE(text.starts_with("exit 0: "), text);
+    const Json report = Json::parse(text.substr(8))["layouts"][0];
+    return std::pair(report["memory"], report["communication"]);
+  };
+  for (const char* stage : {"1", "2", "3"})
+    CHECK(figures(std::string("--mesh all:2 --optimizer adam --layout batch:all,zero:") + stage) ==
+          figures(fmt::format("--optimizer adam --layout layouts/zero_{}.json", stage)));
+  CHECK(figures("--mesh all:2 --layout batch:all,zero:0") == figures("--mesh all:2 --layout batch:all"));
+  CHECK(figures("--mesh all:2 --layout batch:all,propagate") ==
+        figures("--mesh all:2 --layout batch:all --propagate"));
+  const std::string table = outcome_in_models(
+      "$MTFC cost-report mnist.json -q --mesh all:2 --layout batch:all,zero:1 --layout batch:all,zero:3");
+  CHECK(has(table, "] batch:all, ZeRO 1 over all "));
+  CHECK(has(table, "] batch:all, ZeRO 3 over all "));
+  CHECK(outcome_in_models("$MTFC cost-report mnist.json --mesh all:2 --layout hidden:all,zero:3") ==
+        "exit 2: --layout:1:17: error: ZeRO spreads what devices that share the batch hold copies of, but no "
+        "rule "
+        "splits 'batch' (split it, as in batch:AXIS,zero:3)\n");
 }
 
 TEST_CASE("a comparison and a saved program have advice too") {

@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "cmd/testing/command_results.h"
+#include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
@@ -85,8 +87,7 @@ TEST_CASE("the layout that --fit writes runs as it says") {
                   kSmall, folder / "first.json"));
   CAPTURE(said);
   CHECK(said.starts_with("exit 0: "));
-  CHECK(said.find("transformer_lm, train: what fits into 391 KiB per device of local\n") !=
-        std::string::npos);
+  CHECK(said.find("transformer_lm, train: what fits into 400 kB per device of local\n") != std::string::npos);
   const std::string mark = "/first.json has the layout of the first row, on 2 devices; it runs with ";
   const size_t at = said.find(mark);
   REQUIRE(at != std::string::npos);
@@ -109,14 +110,35 @@ TEST_CASE("--fit writes the row of the mesh that is named") {
   CHECK(Json::parse(contents(folder / "four.json"))["mesh"] == Json::array({Json::array({"all", 4})}));
 }
 
+// There are some hundreds of training steps to try, and the signal comes after the first that fits.
+TEST_CASE("--fit prints what fits so far when a signal ends it") {
+  const ScratchFolder folder;
+  RunningCommand fit(folder,
+                     fmt::format("env MTFC_TERMINAL=2 $MTFC search {}/models/transformer_lm.json --fit --set "
+                                 "batch=720 --set layers=4 --devices 512 --memory-limit 300MiB",
+                                 MTFC_SOURCE_DIR));
+  REQUIRE(
+      eventually([&] { return fit.ended() || folder.read("err").find(" tried; ") != std::string::npos; }));
+  fit.send(SIGTERM);
+  CHECK(fit.exit_code() == 143);
+  const std::string said = folder.read("out");
+  CAPTURE(said);
+  CHECK(said.starts_with("transformer_lm, train: what fits into 300 MiB per device of local\n"));
+  CHECK(said.find("stopped before all were") != std::string::npos);
+  CHECK(folder.read("err").find("mtfc: interrupted by SIGTERM") != std::string::npos);
+}
+
 TEST_CASE("where nothing fits, --fit says what is missing, and bad arguments are named") {
   const std::string fit = "$MTFC search mnist.json --fit ";
   const std::string nothing = outcome_in_models(fit + "--devices 2 --memory-limit 1KiB");
   CAPTURE(nothing);
   CHECK(nothing.starts_with("exit 1: "));
   CHECK(nothing.find("\nnothing\n") != std::string::npos);
-  CHECK(nothing.find("2 devices: nothing fits; the least that was found is ") != std::string::npos);
-  CHECK(nothing.find("mtfc: error: nothing fits into 1.00 KiB per device: use more devices") !=
+  CHECK(nothing.find("2 devices: nothing fits; variables and the optimizer's state alone take ") !=
+        std::string::npos);
+  CHECK(nothing.find("\ntried 0 training steps in ") != std::string::npos);
+  CHECK(nothing.find("since the") != std::string::npos);
+  CHECK(nothing.find("mtfc: error: nothing fits into 1 KiB per device: use more devices") !=
         std::string::npos);
   CHECK(outcome_in_models(fit) ==
         "exit 2: mtfc: error: --fit needs the number of devices that there may be (give --devices N)\n");

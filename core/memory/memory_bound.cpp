@@ -1,8 +1,17 @@
 #include "core/memory/memory_bound.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
+
+#include "core/model/annotations.h"
+#include "core/model/entry_points.h"
+#include "core/model/size_limits.h"
+#include "core/model/state_split.h"
+#include "core/passes/variable_placement.h"
+#include "core/tensors/alignment.h"
 
 namespace mtfc {
 namespace {
@@ -58,6 +67,26 @@ int64_t backward_memory(const EntryPoint& entry, size_t step) {
   for (const ValueId id : made)
     if (read.count(id) > 0 && takes_memory(entry, id)) alive.insert(id);
   return bytes_of(entry, alive);
+}
+
+int64_t least_state_memory(const Model& model, const Layout& layout) {
+  const Annotations annotations(model, layout);
+  const StateSplit split = state_split(model, layout);
+  const bool is_chosen = layout.propagate || !annotations.empty();
+  const auto fixed = is_chosen ? fixed_variables(model, layout, split, annotations)
+                               : std::map<std::string, Sharding, std::less<>>();
+  const VariableShardings by_rules = shardings_by_rules(layout, split);
+  const std::vector<VariableDecl> all = all_variables(model);
+  require_countable(all);
+  int64_t sum = 0;
+  for (const VariableDecl& variable : all) {
+    const auto at = fixed.find(variable.name);
+    if (is_chosen && at == fixed.end())
+      sum += bytes(variable.type) / layout.mesh.devices();
+    else
+      sum += aligned(largest_bytes(variable.type, is_chosen ? at->second : by_rules(variable), layout.mesh));
+  }
+  return sum;
 }
 
 }  // namespace mtfc

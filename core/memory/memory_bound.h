@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "core/model/model.h"
 #include "core/program/program.h"
+#include "core/tensors/layout.h"
 
 namespace mtfc {
 
@@ -17,5 +19,9 @@ int64_t backward_memory(const EntryPoint& entry, size_t step);
 
 /// The bytes of variables and caches, which are always there.
 int64_t lasting_memory(const Program& program, const EntryPoint& entry);
+
+/// The same of the model's variables and the optimizer's state, by arithmetic, before anything is compiled. Where the compiler
+/// may choose how a variable is split, it counts as split over all devices. Throws UserError for a layout that is not legal.
+int64_t least_state_memory(const Model& model, const Layout& layout);
 
 }  // namespace mtfc

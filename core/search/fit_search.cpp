@@ -7,30 +7,18 @@
 #include <utility>
 
 #include "core/cost/cost.h"
+#include "core/diagnostics/stop.h"
+#include "core/memory/memory_bound.h"
+#include "core/model/annotations.h"
 #include "core/model/entry_points.h"
+#include "core/model/zero_stage.h"
+#include "core/passes/steps/resolve_shardings.h"
 #include "core/search/parallel.h"
 
 namespace mtfc {
 namespace {
 
 constexpr const char* kTrain = "train";
-constexpr int kStages = 4;  // of ZeRO, the first of which splits nothing
-
-// The layout with a stage of ZeRO over the axes that split the batch.
-Layout with_stage(Layout layout, const AxisList& axes, int stage) {
-  if (stage == 0) return layout;
-  layout.state.axes = axes;
-  const bool says_grads =
-      std::any_of(layout.annotations.begin(), layout.annotations.end(),
-                  [](const Annotation& annotation) { return annotation.pattern == "**/grad"; });
-  if (stage == 1 && !says_grads) layout.annotations.push_back({"**/grad", {}, {}});
-  if (stage == 3) {
-    layout.state.variables = true;
-    layout.state.regather.push_back({"**", {}});
-  }
-  return layout;
-}
-
 // A layout and a stage, whose trials depend on one another.
 struct Series {
   Layout layout;
@@ -41,17 +29,15 @@ struct Series {
 };
 
 std::vector<Series> all_series(const Model& model, const std::vector<Layout>& layouts) {
-  const std::optional<Dim> batch = batch_dim(model);
   std::vector<Series> all;
   for (const Layout& layout : layouts) {
-    const Rule* rule = batch ? find_rule(layout, batch->name) : nullptr;
-    AxisList axes = rule ? rule->axes : AxisList{};
-    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    const AxisList axes = batch_axes(model, layout);
     if (axes.empty() || layout.state.is_stated() || !model.train->shard_state_over.empty()) {
       all.push_back({layout, std::nullopt});
       continue;
     }
-    for (int stage = 0; stage < kStages; ++stage) all.push_back({with_stage(layout, axes, stage), stage});
+    for (int stage = 0; stage < kZeroStages; ++stage)
+      all.push_back({with_zero_stage(layout, axes, stage), stage});
   }
   return all;
 }
@@ -62,10 +48,14 @@ class Trials {
       : model_(model), hardware_(hardware), options_(options), all_(all) {}
 
   void run(Series& series) {
+    const StopScope scope(options_.stops);
     try {
-      run_counts(series);
+      if (!is_ruled_out(series)) run_counts(series);
     } catch (const UserError& error) {
       series.refused = error;
+    } catch (const Stopped&) {
+      is_complete_ = false;  // what the series has found so far stays
+      return;
     }
     ++done_;
   }
@@ -78,6 +68,17 @@ class Trials {
   int64_t count() const { return count_; }
 
  private:
+  // Variables and the state of the optimizer are in memory whatever else a step does: where they alone are too large,
+  // nothing needs to be compiled. Throws UserError for a layout that is not legal.
+  bool is_ruled_out(Series& series) const {
+    const int64_t state = least_state_memory(model_, series.layout);
+    if (state <= options_.memory_limit) return false;
+    check_layout(model_, series.layout, Annotations(model_, series.layout), options_.compiling.allow_uneven);
+    series.smallest = FitTrial{series.layout, series.stage, model_.train->microbatches, state};
+    series.smallest->is_state_alone = true;
+    return true;
+  }
+
   // Throws UserError if no number of microbatches is possible.
   void run_counts(Series& series) {
     std::vector<int64_t> too_large;  // numbers of microbatches
@@ -144,7 +145,7 @@ class Trials {
       trial.needs_recomputation = true;
     }
     const std::lock_guard lock(mutex_);
-    options_.progress({++count_, done_, all_});
+    options_.progress({++count_, done_, all_, trial});
     return trial;
   }
 
@@ -163,12 +164,6 @@ class Trials {
 };
 
 }  // namespace
-
-std::optional<Dim> batch_dim(const Model& model) {
-  for (const InputDecl& input : model.inputs)
-    if (!input.type.dims.empty()) return input.type.dims[0];
-  return std::nullopt;
-}
 
 FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
                     const FitOptions& options) {
@@ -191,8 +186,11 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
     for (FitTrial& trial : series.fits) result.fits.push_back(std::move(trial));
     if (series.refused) result.refused.emplace_back(series.layout, series.refused->what());
     if (!series.smallest) continue;
+    result.ruled_out += series.smallest->is_state_alone ? 1 : 0;
+    // What was compiled comes before what was only added up.
+    const auto key = [](const FitTrial& trial) { return std::pair(trial.is_state_alone, trial.memory); };
     const auto [at, is_new] = smallest.try_emplace(devices, *series.smallest);
-    if (!is_new && series.smallest->memory < at->second.memory) at->second = *series.smallest;
+    if (!is_new && key(*series.smallest) < key(at->second)) at->second = *series.smallest;
   }
   std::stable_sort(result.fits.begin(), result.fits.end(), [](const FitTrial& a, const FitTrial& b) {
     return std::pair(a.layout.mesh.devices(), a.step_s) < std::pair(b.layout.mesh.devices(), b.step_s);

@@ -3,7 +3,8 @@
 // with which tensors computed again.
 //
 // For each number of devices and each stage, the search finds the fewest microbatches with which a training step fits, and the
-// fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h).
+// fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h). Where variables and the
+// state of the optimizer alone are too large, which takes arithmetic to see, nothing is compiled.
 
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,8 @@ struct FitTrial {
   bool scatters = false;  // each microbatch scatters its gradients so that it fits
   bool needs_recomputation =
       false;  // of one that does not fit: `memory` is what the best choice needs, `step_s` that of none
+  bool is_state_alone =
+      false;  // of one that was not compiled: `memory` is that of variables and the optimizer's state
 };
 
 struct FitOptions {
@@ -41,6 +44,7 @@ struct FitOptions {
   struct Progress {
     int64_t trials = 0;
     size_t done = 0, all = 0;  // combinations of a layout and a stage
+    const FitTrial& last;
   };
   /// Called after each trial, by one thread at a time.
   std::function<void(const Progress&)> progress = [](const Progress&) {};
@@ -52,6 +56,7 @@ struct FitResult {
       smallest;  // one for each number of devices on which nothing fits: the least memory that was tried
   std::vector<std::pair<Layout, std::string>> refused;  // layouts that can't be compiled, and why
   int64_t trials = 0;
+  int64_t ruled_out = 0;    // combinations of a layout and a stage that were not compiled
   bool is_complete = true;  // false if the search was stopped
 };
 
@@ -61,8 +66,5 @@ struct FitResult {
 /// not train, if no layout can be compiled, and for hardware that lacks a link.
 FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
                     const FitOptions& options);
-
-/// The dimension of the batch: the first one of the first input that has any; nothing if there is none.
-std::optional<Dim> batch_dim(const Model& model);
 
 }  // namespace mtfc

@@ -76,18 +76,39 @@ void check_rules(const Layout& layout, const Dims& declared) {
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
+namespace {
+
+// The stage of ZeRO that the layout is, in the forms that `--layout batch:all,zero:3` stands for; 0 for none of them.
+int zero_stage(const Layout& layout) {
+  const StateSharding& state = layout.state;
+  if (state.axes.empty()) return 0;
+  if (state.variables) return state.regather.size() == 1 && state.regather[0].text == "**" ? 3 : 0;
+  if (!state.regather.empty()) return 0;
+  const bool keeps_gradients =
+      std::any_of(layout.annotations.begin(), layout.annotations.end(), [](const Annotation& annotation) {
+        return annotation.pattern == "**/grad" && annotation.splits.empty();
+      });
+  return keeps_gradients ? 1 : 2;
+}
+
+}  // namespace
+
 std::string to_string(const Layout& layout) {
   std::string text;
   for (const Rule& rule : layout.rules) text += (text.empty() ? "" : ",") + to_string(rule, layout.mesh);
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const LimitedRule& rule : layout.limited_rules) add(to_string(rule, layout.mesh));
-  if (const size_t count = layout.annotations.size(); count > 0)
+  const int stage = zero_stage(layout);
+  // The annotation of the gradients is part of stage 1.
+  if (const size_t count = layout.annotations.size() - (stage == 1 ? 1 : 0); count > 0)
     add(fmt::format("{} annotation{}", count, count == 1 ? "" : "s"));
   const StateSharding& state = layout.state;
-  if (!state.axes.empty())
+  if (stage > 0)
+    add(fmt::format("ZeRO {} over {}", stage, layout.mesh.names(state.axes)));
+  else if (!state.axes.empty())
     add(fmt::format("state{} over {}", state.variables ? " and variables" : "",
                     layout.mesh.names(state.axes)));
-  if (!state.regather.empty()) add("regathered");
+  if (stage == 0 && !state.regather.empty()) add("regathered");
   if (const size_t count = layout.rings.size(); count > 0)
     add(fmt::format("{} rule{} for rings", count, count == 1 ? "" : "s"));
   if (layout.propagate) add("propagated");

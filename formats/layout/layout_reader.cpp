@@ -42,10 +42,15 @@ class ShortForm {
     Piece name;
     Piece value;
   };
-  std::vector<Part> parts() {
+  /// `word` may stand in the place of a part; has_word() then says so.
+  std::vector<Part> parts(std::string_view word = "") {
     std::vector<Part> parts;
     for (const Piece& piece : split({text_, 0}, ",; \t\n")) {
       if (piece.text.empty()) continue;
+      if (!word.empty() && piece.text == word) {
+        has_word_ = true;
+        continue;
+      }
       const std::vector<Piece> sides = split(piece, ":");
       if (sides.size() == 2 && !sides[0].text.empty() && !sides[1].text.empty())
         parts.push_back({sides[0], sides[1]});
@@ -58,12 +63,15 @@ class ShortForm {
     return parts;
   }
   Location at(const Piece& piece) const { return {flag_, 1, 1 + characters(text_, piece.offset), ""}; }
+  /// True if parts() has met the word.
+  bool has_word() const { return has_word_; }
 
  private:
   const char* flag_;
   std::string_view text_;
   const char* form_;
   DiagnosticSink& sink_;
+  bool has_word_ = false;
 };
 
 Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
@@ -84,10 +92,34 @@ Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
   return std::move(checker).mesh();
 }
 
-std::vector<Rule> short_rules(std::string_view text, const Mesh& mesh, DiagnosticSink& sink) {
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// `zero:3` is no rule: no axis has such a name.
+ZeroStage zero_stage(const ShortForm& form, const Piece& value, DiagnosticSink& sink) {
+  if (value.text.size() != 1 || value.text[0] > '3')
+    sink.error(form.at(value), fmt::format("there is no stage {} of ZeRO", value.text),
+               "1 splits the state of the optimizer, 2 gradients as well, and 3 variables as well");
+  return {value.text[0] - '0', form.at(value)};
+}
+
+struct ShortLayout {
+  std::vector<Rule> rules;
+  bool propagate = false;
+  std::optional<ZeroStage> zero = {};
+};
+
+ShortLayout short_layout(std::string_view text, const Mesh& mesh, DiagnosticSink& sink) {
   ShortForm form(kLayoutFlag, text, "DIMENSION:AXIS", sink);
   RuleChecker checker(mesh, sink);
-  for (const auto& [name, value] : form.parts()) {
+  ShortLayout layout;
+  for (const auto& [name, value] : form.parts("propagate")) {
+    if (name.text == "zero" && is_number(value.text)) {
+      if (layout.zero) sink.error(form.at(name), "the layout states two stages of ZeRO");
+      layout.zero = zero_stage(form, value, sink);
+      continue;
+    }
     std::vector<LocatedName> axes;
     for (const Piece& axis : split(value, "+")) {
       if (axis.text.empty())
@@ -97,7 +129,9 @@ std::vector<Rule> short_rules(std::string_view text, const Mesh& mesh, Diagnosti
     }
     checker.add(std::string(name.text), form.at(name), axes);
   }
-  return std::move(checker).rules();
+  layout.rules = std::move(checker).rules();
+  layout.propagate = form.has_word();
+  return layout;
 }
 
 // The mesh is a list of pairs, [["rows", 2], ["cols", 4]], or an object, {"rows": 2, "cols": 4}.
@@ -157,7 +191,8 @@ void doubt_sorted_mesh(const Cursor& root, const Layout& layout) {
       fmt::format("a list keeps its order, as in \"mesh\": [{}]", pairs));
 }
 
-Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cursor* root) {
+Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cursor* root,
+                   std::optional<ZeroStage>* zero) {
   Layout layout;
   const auto mesh = root ? root->find("mesh") : std::nullopt;
   const auto rules = root ? root->find("rules") : std::nullopt;
@@ -170,15 +205,20 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
   }
   if (!sources.mesh && mesh) layout.mesh = file_mesh(*mesh);
   if (sink.error_count() > before) return layout;  // otherwise every axis would be unknown
-  if (sources.rules)
-    layout.rules = short_rules(*sources.rules, layout.mesh, sink);
-  else if (rules)
+  if (sources.rules) {
+    ShortLayout given = short_layout(*sources.rules, layout.mesh, sink);
+    layout.rules = std::move(given.rules);
+    layout.propagate = given.propagate;
+    if (zero) *zero = given.zero;
+  } else if (rules) {
     read_rules(*rules, layout);
+  }
   if (!root) return layout;
   if (const auto order = root->find("device_order")) layout.mesh = with_device_order(layout.mesh, *order);
   if (const auto shardings = root->find("shardings"))
     layout.annotations = read_annotations(*shardings, layout.mesh);
-  if (const auto propagate = root->find("propagate")) layout.propagate = propagate->flag().value_or(false);
+  if (const auto propagate = root->find("propagate"))
+    layout.propagate = propagate->flag().value_or(false) || layout.propagate;
   layout.state = read_state_sharding(*root, layout.mesh);
   layout.rings = read_rings(*root);
   if (!sources.mesh && !sources.rules && !sink.failed()) doubt_sorted_mesh(*root, layout);
@@ -198,12 +238,13 @@ Mesh parse_mesh(std::string_view text) {
 std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh) {
   DiagnosticSink sink;
   std::vector<Diagnostic> none;
-  std::vector<Rule> rules = short_rules(text, mesh, sink);
+  std::vector<Rule> rules = short_layout(text, mesh, sink).rules;
   sink.finish(none);
   return rules;
 }
 
-Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings) {
+Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings,
+                   std::optional<ZeroStage>* zero) {
   DiagnosticSink sink;
   Layout layout;
   if (sources.file_text) {
@@ -217,11 +258,11 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
                  "a layout has a \"mesh\" and \"rules\"");
     else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "shard_state_over",
                               "shard_variables", "regather", "ring", "device_order", "doc"}))
-      layout = layout_from(sources, sink, &root);
+      layout = layout_from(sources, sink, &root, zero);
     sink.finish(warnings);
     return layout;
   }
-  layout = layout_from(sources, sink, nullptr);
+  layout = layout_from(sources, sink, nullptr, zero);
   sink.finish(warnings);
   return layout;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Reads layouts: the JSON file, and the short forms of the command line, `rows:2,cols:4` and
-// `batch:rows,hidden:rows+cols` (parts separated by commas, semicolons or blanks).
+// `batch:rows,hidden:rows+cols` (parts separated by commas, semicolons or blanks). Among the rules, the short form may
+// have `propagate`, and a stage of ZeRO, `zero:3`.
 
 #include <optional>
 #include <string>
@@ -22,8 +23,16 @@ struct LayoutSources {
   std::optional<std::string> file_text;  // contents of a layout file
   std::string file;                      // its name, for messages
 };
-/// Without any mesh, the layout has the mesh of one device. Adds to `warnings`, or drops them.
-Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings);
+/// A stage of ZeRO in the short form of rules. It is over the axes that split the batch, which only the model tells.
+struct ZeroStage {
+  int stage = 0;  // 0 to 3
+  Location location;
+};
+
+/// Without any mesh, the layout has the mesh of one device. Adds to `warnings`, or drops them. `zero` becomes what the short
+/// form states, which with_zero_stage() of core/model/zero_stage.h adds to the layout.
+Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings,
+                   std::optional<ZeroStage>* zero = nullptr);
 Layout read_layout(const LayoutSources& sources);
 
 /// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.

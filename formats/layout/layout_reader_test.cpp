@@ -33,6 +33,38 @@ TEST_CASE("short forms") {
   CHECK(parse_rules("", mesh).empty());
 }
 
+TEST_CASE("the short form of rules may have a stage of ZeRO and propagation") {
+  LayoutSources sources;
+  sources.mesh = "all:4";
+  std::vector<Diagnostic> none;
+  std::optional<ZeroStage> zero;
+  const auto read = [&](const char* rules) {
+    sources.rules = rules;
+    return read_layout(sources, none, &zero);
+  };
+  Layout layout = read("batch:all,zero:3");
+  CHECK(to_string(layout) == "batch:all");
+  REQUIRE(zero);
+  CHECK(zero->stage == 3);
+  CHECK(zero->location.column == 16);
+  layout = read("propagate,batch:all");
+  CHECK(layout.propagate);
+  CHECK(layout.rules.size() == 1);
+  CHECK_FALSE(zero);
+  CHECK_FALSE(read("batch:all").propagate);
+  // An axis has no such name, but a dimension may be called so.
+  sources.mesh = "all:4,rows:2";
+  CHECK(read("zero:all,propagate:rows").rules.size() == 2);
+  CHECK(complaint([&] { read("batch:all,zero:4"); }) ==
+        "--layout:1:16: error: there is no stage 4 of ZeRO (1 splits the state of the optimizer, 2 gradients "
+        "as "
+        "well, and 3 variables as well)");
+  CHECK(complaint([&] { read("zero:1,zero:2"); }) ==
+        "--layout:1:8: error: the layout states two stages of ZeRO");
+  CHECK(complaint([&] { read("batch:all,propagated"); }) ==
+        "--layout:1:11: error: expected DIMENSION:AXIS, found 'propagated'");
+}
+
 TEST_CASE("flags replace what the file says") {
   LayoutSources sources;
   sources.file = "l.json";

@@ -38,17 +38,45 @@ Json trial_json(const FitTrial& trial) {
   json["microbatches"] = trial.microbatches;
   json["scatters_each_microbatch"] = trial.scatters;
   json["memory_bytes_per_device"] = trial.memory;
-  json["step_s"] = trial.needs_recomputation ? Json() : Json(trial.step_s);
-  json["recomputed_s"] =
-      trial.needs_recomputation ? Json() : Json(trial.recomputation ? trial.recomputation->seconds : 0);
+  const bool is_timed = !trial.needs_recomputation && !trial.is_state_alone;
+  json["step_s"] = is_timed ? Json(trial.step_s) : Json();
+  json["recomputed_s"] = is_timed ? Json(trial.recomputation ? trial.recomputation->seconds : 0) : Json();
   return json;
+}
+
+// Says of a number of devices on which nothing fits what comes nearest.
+std::string smallest_text(const FitTrial& trial, const FitReport& report) {
+  const std::string with = trial.stage ? fmt::format("ZeRO stage {}", *trial.stage) : "";
+  const std::string excess = bytes_beside(trial.memory - report.memory_limit, report.memory_limit);
+  const std::string devices = devices_text(trial.layout.mesh.devices());
+  if (trial.is_state_alone)
+    return fmt::format("{}: nothing fits; variables and the optimizer's state alone take {}, {} too much{}",
+                       devices, bytes_beside(trial.memory, report.memory_limit), excess,
+                       with.empty() ? "" : ", with " + with);
+  return fmt::format("{}: nothing {}; the least that was found is {}, {} too much, with {}{} microbatch{}{}",
+                     devices, report.result.is_complete ? "fits" : "that was tried fits",
+                     bytes_beside(trial.memory, report.memory_limit), excess,
+                     with.empty() ? "" : with + " and ", grouped(trial.microbatches),
+                     trial.microbatches == 1 ? "" : "es",
+                     trial.needs_recomputation ? ", and activations computed again" : "");
+}
+
+std::string tried_text(const FitReport& report) {
+  const FitResult& result = report.result;
+  std::string text = fmt::format("tried {} training step{} in {}", grouped(result.trials),
+                                 result.trials == 1 ? "" : "s", seconds_text(report.seconds));
+  if (result.ruled_out > 0)
+    text += fmt::format(
+        "; {} combination{} of a mesh and a stage {} not tried, since the state alone does not fit",
+        grouped(result.ruled_out), result.ruled_out == 1 ? "" : "s", result.ruled_out == 1 ? "was" : "were");
+  return result.is_complete ? text : text + "; stopped before all were tried";
 }
 
 }  // namespace
 
 std::string fit_table(const FitReport& report, const TableOptions& options) {
   std::string text = fmt::format("{}, train: what fits into {} per device of {}\n\n", printable(report.model),
-                                 bytes_text(report.memory_limit), printable(report.hardware));
+                                 memory_text(report.memory_limit), printable(report.hardware));
   std::vector<std::vector<std::string>> rows = {
       {"devices", "ZeRO", "microbatches", "recomputed", "memory", "step", is_one_axis(report) ? "" : "mesh"}};
   for (const FitTrial& trial : report.result.fits)
@@ -68,22 +96,8 @@ std::string fit_table(const FitReport& report, const TableOptions& options) {
   if (report.result.fits.empty()) text += report.result.is_complete ? "nothing\n" : "nothing yet\n";
   if (!report.result.smallest.empty()) text += "\n";
   for (const FitTrial& trial : report.result.smallest)
-    text += wrapped(
-        "",
-        fmt::format("{}: nothing {}; the least that was found is {}, {} too much, with {}{} microbatch{}{}",
-                    devices_text(trial.layout.mesh.devices()),
-                    report.result.is_complete ? "fits" : "that was tried fits", bytes_text(trial.memory),
-                    bytes_text(trial.memory - report.memory_limit),
-                    trial.stage ? fmt::format("ZeRO stage {} and ", *trial.stage) : "",
-                    grouped(trial.microbatches), trial.microbatches == 1 ? "" : "es",
-                    trial.needs_recomputation ? ", and activations computed again" : ""),
-        "  ", options.width);
-  return text + "\n" +
-         wrapped("",
-                 fmt::format("tried {} training step{} in {}{}", grouped(report.result.trials),
-                             report.result.trials == 1 ? "" : "s", seconds_text(report.seconds),
-                             report.result.is_complete ? "" : "; stopped before all were tried"),
-                 "  ", options.width);
+    text += wrapped("", smallest_text(trial, report), "  ", options.width);
+  return text + "\n" + wrapped("", tried_text(report), "  ", options.width);
 }
 
 std::string fit_csv(const FitReport& report) {
