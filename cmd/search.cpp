@@ -40,7 +40,7 @@ struct Options {
   std::vector<std::string> dims;
   std::string entry;
   std::string format = "table";
-  std::string hardware = "local";
+  std::string hardware = kInventedProfile;
   std::string file;
   int64_t memory_limit = 0;  // 0: the hardware's memory
   int64_t max_axes_per_dim = 2;
@@ -51,6 +51,7 @@ struct Options {
   bool fit = false;                   // ask what fits, instead of searching
   bool has_most_axes = false;         // --max-axes-per-dim is given
   bool has_top = false;               // --top is given
+  bool details = false;
 };
 
 // Meshes of one and of two axes, used if only the number of devices is given.
@@ -147,16 +148,20 @@ class BestSoFar {
   std::string text_ = "no layout that fits was found yet";
 };
 
+// A search that has to end may take so much longer for what gives it a result.
+constexpr std::chrono::milliseconds kPatience{900};
+
 SearchResult searched(const Options& given, const SearchOptions& search, const Model& model,
                       const std::vector<Layout>& fixed, const Hardware& hardware, BestSoFar& best_so_far) {
   StatusLine status(std::cerr, status_place(given.model.quiet));
   SearchOptions options = search;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  options.stops = [&] {
-    const bool is_late = given.time_limit && Clock::now() - start >= std::chrono::seconds(*given.time_limit);
-    return is_late || InterruptGuard::requested();
+  const auto exceeds = [&, start](Clock::duration more) {
+    return given.time_limit && Clock::now() - start >= std::chrono::seconds(*given.time_limit) + more;
   };
+  options.stops = [exceeds] { return exceeds({}) || InterruptGuard::requested(); };
+  options.is_late = [exceeds] { return exceeds(kPatience) || InterruptGuard::is_late(); };
   options.progress = [&](const SearchOptions::Progress& progress) {
     best_so_far.set(progress.best);
     status.show(progress_text(progress));
@@ -169,11 +174,19 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
   throw UserError(
-      fmt::format(
-          "no layout fits into {} per device{}: the smallest, {}, needs {}, which is {} more",
-          bytes_text(limit), trains ? ", and none was found to fit by computing activations again" : "",
-          layout_text(smallest.layout), bytes_text(smallest.memory), bytes_text(smallest.memory - limit)),
+      fmt::format("no layout fits into {} per device{}: the smallest, {}, needs {}, which is {} more",
+                  memory_text(limit),
+                  trains ? ", and none was found to fit by computing activations again" : "",
+                  layout_text(smallest.layout), bytes_beside(smallest.memory, limit),
+                  bytes_beside(smallest.memory - limit, limit)),
       "use more devices, --microbatches or another --memory-limit");
+}
+
+// Of layouts that are equally fast, the one on fewer devices comes first, unless the user has said which mesh it is to be.
+void prefer_fewer(const Options& options, const SearchOptions& search, SearchResult& result) {
+  if (!result.fewer || !options.devices) return;
+  result.best.insert(result.best.begin(), *result.fewer);
+  if (result.best.size() > search.top) result.best.pop_back();
 }
 
 ComparedLayout report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,
@@ -231,6 +244,7 @@ void write(const Options& options, const SearchReport& report) {
   if (options.file != "-") {
     TableOptions table;
     table.top = 0;
+    table.details = options.details;
     table.width = text_width("-", table.width);
     write_text("-", options.format == "json"  ? search_json(report)
                     : options.format == "csv" ? report_csv(report.layouts, std::nullopt)
@@ -271,9 +285,7 @@ void refuse_for_annotations(const Options& options, const Model& model) {
   if (!options.entry.empty() && options.entry != decides)
     throw UserError(fmt::format("--annotations can't search for {}: {} decides how variables are split",
                                 options.entry, decides));
-  if (options.time_limit)
-    throw UserError("--annotations can't be combined with --time-limit, since it decides all tensors at once",
-                    "give --dims, which leaves fewer shardings to choose from");
+  if (options.details) throw UserError("--annotations has no --details: it finds one layout");
   if (options.format == "csv")
     throw UserError("--annotations finds one layout, which --format csv can't show", "--format json can");
 }
@@ -289,35 +301,82 @@ ComparedLayout reported(const Layout& layout, const Model& model, const CompileO
   return compared;
 }
 
+// Finds out when a search over annotations has to end, and says how long it has been going on.
+class AnnotationWatch {
+ public:
+  explicit AnnotationWatch(const Options& options)
+      : limit_(options.time_limit), status_(std::cerr, status_place(options.model.quiet)) {}
+
+  void begin(const Mesh& mesh, const std::optional<AnnotatedLayout>& best) {
+    doing_ = "choosing shardings on " + to_string(mesh);
+    if (best) doing_ += fmt::format(", best so far: cost {}", grouped(best->cost));
+    shown_ = -1;
+  }
+  bool stops() {
+    const int64_t now = static_cast<int64_t>(seconds());
+    if (now != shown_) status_.show(fmt::format("{}, {} s", doing_, now));
+    shown_ = now;
+    return InterruptGuard::requested() || (limit_ && seconds() >= static_cast<double>(*limit_));
+  }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<int64_t> limit_;
+  StatusLine status_;
+  std::string doing_;
+  int64_t shown_ = -1;  // the seconds in the line
+};
+
+// The best layout of all meshes, or of those that there was time for; nothing if there was none at all.
+std::optional<AnnotatedLayout> annotated(const Options& options, const Model& model,
+                                         const std::vector<Layout>& fixed, AnnotationWatch& watch) {
+  const CompileOptions compiling = compile_options_of(options.model);
+  const OfferedAxes offered{options.dims, options.has_most_axes ? options.max_axes_per_dim : 1,
+                            !options.model.no_uneven};
+  std::optional<AnnotatedLayout> best;
+  bool is_complete = true;
+  for (const Layout& layout : fixed) {
+    watch.begin(layout.mesh, best);
+    std::optional<AnnotatedLayout> found =
+        search_annotations(model, layout, offered, compiling, [&] { return watch.stops(); });
+    is_complete = is_complete && found && found->is_complete;
+    if (found && (!best || found->cost < best->cost)) best = std::move(found);
+    if (!is_complete) break;
+  }
+  if (best) best->is_complete = is_complete;
+  return best;
+}
+
 // The search over annotations, on every mesh.
 int run_over_annotations(const Options& options, const Model& model, const std::vector<Layout>& fixed,
                          std::vector<Diagnostic> warnings) {
   refuse_for_annotations(options, model);
   const Hardware hardware = hardware_profile(options.hardware);
   if (const auto warning = unmeasured_links_warning(hardware, fixed)) warnings.push_back(*warning);
-  const CompileOptions compiling = compile_options_of(options.model);
-  const OfferedAxes offered{options.dims, options.has_most_axes ? options.max_axes_per_dim : 1,
-                            !options.model.no_uneven};
   require_writable(options.file);
-  const auto start = std::chrono::steady_clock::now();
+  const InterruptGuard guard(3, [] { return std::string("a search over annotations has no layout yet"); });
   std::optional<AnnotatedLayout> best;
-  StatusLine status(std::cerr, status_place(options.model.quiet));
-  for (const Layout& layout : fixed) {
-    status.show("choosing shardings on " + to_string(layout.mesh));
-    AnnotatedLayout found = search_annotations(model, layout, offered, compiling);
-    if (!best || found.cost < best->cost) best = std::move(found);
+  double seconds = 0;
+  {
+    AnnotationWatch watch(options);
+    best = annotated(options, model, fixed, watch);
+    seconds = watch.seconds();
   }
-  status.clear();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  AnnotationReport report{*best, reported(best->layout, model, compiling, hardware),
-                          static_cast<int64_t>(fixed.size()), offered.most_axes, seconds.count()};
+  if (!best && InterruptGuard::requested()) return tell_interrupt("no layout was found yet");
+  if (!best) throw RunError("stopped before a layout was found");
+  AnnotationReport report{*best, reported(best->layout, model, compile_options_of(options.model), hardware),
+                          static_cast<int64_t>(fixed.size()),
+                          options.has_most_axes ? options.max_axes_per_dim : 1, seconds};
   const int64_t limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
   report.layout.report->device_memory = limit;
   const CostReport& cost = *report.layout.report;
   if (limit > 0 && cost.memory.peak > limit)
     warnings.push_back({{},
                         fmt::format("the layout of least cost needs {} per device, more than {}",
-                                    bytes_text(cost.memory.peak), bytes_text(limit)),
+                                    bytes_beside(cost.memory.peak, limit), memory_text(limit)),
                         "search without --annotations keeps to a limit",
                         Severity::kWarning});
   show(warnings, options.model.quiet);
@@ -331,6 +390,7 @@ int run_over_annotations(const Options& options, const Model& model, const std::
     write_text(options.file,
                layout_json(best->layout, fmt::format("Found by mtfc search --annotations for {}, {}: {}",
                                                      cost.model, cost.entry, cost_text(*best))));
+  if (InterruptGuard::requested()) return tell_interrupt(cost_text(*best));
   return kExitSuccess;
 }
 
@@ -339,6 +399,7 @@ int ask_what_fits(const Options& options) {
   if (!options.entry.empty() && options.entry != "train")
     throw UserError(fmt::format("--fit asks what training needs, not {}", options.entry));
   if (options.has_top) throw UserError("--fit lists all that fits, and does not take --top");
+  if (options.details) throw UserError("--fit has no --details");
   if (options.has_most_axes || !options.dims.empty())
     throw UserError(
         "--fit keeps to the rules of --layout, and does not search with --dims or --max-axes-per-dim",
@@ -378,9 +439,9 @@ int run(const Options& options) {
     show(warnings, options.model.quiet);
     refuse(result, search.memory_limit, search.entry == "train");
   }
+  prefer_fewer(options, search, result);
   SearchReport report{result, {}, search.memory_limit, seconds.count()};
   report.layouts = reports_of(result, model, search, hardware, [&] {
-    constexpr std::chrono::milliseconds kPatience{900};
     const auto limit = std::chrono::seconds(options.time_limit.value_or(0)) + kPatience;
     return InterruptGuard::is_late() ||
            (options.time_limit && std::chrono::steady_clock::now() - start > limit);
@@ -455,6 +516,9 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("--format", options->format, "table, json or csv (one line per layout)")
       .check(one_of({"table", "json", "csv"}))
       .show_default();
+  line.add_flag("--details", options->details,
+                "also the totals of the layouts side by side, why the others are slower, and how many were "
+                "compiled, left out or alike");
   line.add_option("-o", options->file,
                   "write the best layout to this file, which --layout accepts; with --fit that of the first "
                   "row, or of "
@@ -475,10 +539,11 @@ const Command kSearchCommand = {
     .description =
         "Goes through all legal sets of rules, on one mesh or on all meshes of a number of devices, and "
         "finds the layout with the shortest predicted step that fits into the memory of a device. It is "
-        "exact: the last line says what is proved. Ctrl-C ends it with the best layouts so far.",
+        "exact: the last sentence says what is proved, and whether fewer devices are as fast. Ctrl-C ends "
+        "it with the best layouts so far.",
     .examples =
         "  mtfc search model.json --mesh rows:4,cols:4 --hardware tpu-v2 -o best.json\n"
-        "  mtfc search model.json --devices 8\n"
+        "  mtfc search model.json --devices 8 --details\n"
         "  mtfc search model.json --mesh all:4 --annotations -o best.json\n"
         "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GiB\n"
         "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows  # keeps this rule\n"

@@ -129,8 +129,6 @@ TEST_CASE("a search over annotations says what it can't do") {
   const std::string search = "$MTFC search mnist.json --annotations --mesh all:4 ";
   CHECK(outcome_in_models(search + "--entry evaluate")
             .starts_with("exit 2: mtfc: error: --annotations can't search for"));
-  CHECK(outcome_in_models(search + "--time-limit 3")
-            .starts_with("exit 2: mtfc: error: --annotations can't be combined"));
   CHECK(outcome_in_models(search + "--format csv")
             .starts_with("exit 2: mtfc: error: --annotations finds one layout"));
   CHECK(has(outcome_in_models(search + "--memory-limit 1MiB"), "warning: the layout of least cost needs "));

@@ -96,7 +96,7 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(free["memory_limit"] == 4000000000);
   const std::string none = outcome_in_models(kSearch + "--mesh a:4 --memory-limit 100kB");
   CHECK(
-      none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB per device, and none was found to "
+      none.starts_with("exit 2: mtfc: error: no layout fits into 100 kB per device, and none was found to "
                        "fit by computing activations again: the smallest, a:4 "));
   CHECK(has(none, " more (use more devices, --microbatches or another --memory-limit)\n"));
 }
@@ -119,7 +119,13 @@ TEST_CASE("rules that are given stay") {
 }
 
 TEST_CASE("what the search prints") {
-  const std::string text = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2");
+  const std::string brief = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2");
+  CHECK(has(brief, "tokens/s"));
+  CHECK_FALSE(has(brief, "einsum, useful"));
+  const size_t verdict = brief.rfind("\n\n");
+  REQUIRE(verdict != std::string::npos);
+  CHECK(brief.substr(verdict).starts_with("\n\nproved: no layout is faster than "));
+  const std::string text = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2 --details");
   CHECK(text.starts_with("exit 0: mnist, train: 2 layouts, ordered by step time on local, within 1 %"));
   CHECK(has(text, "\nhow the others differ from [1]\n  [2] +"));
   CHECK(has(text, " more products ("));
@@ -165,8 +171,8 @@ TEST_CASE("a convolution written by hand, with many dimensions of which few matt
 
 TEST_CASE("a search with a time limit says how much faster any other layout could be") {
   const ScratchFolder folder;
-  const std::string text = outcome_in_models(kByHand + "unet_by_hand.json --devices 16 --time-limit 3 -o " +
-                                             (folder / "best.json"));
+  const std::string text = outcome_in_models(
+      kByHand + "unet_by_hand.json --devices 16 --time-limit 3 --details -o " + (folder / "best.json"));
   CAPTURE(text);
   CHECK(text.starts_with("exit 0: unet_by_hand, train: "));
   CHECK(text.find("exit 0: unet_by_hand, train: the best ") == 0);
@@ -188,6 +194,39 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
   const Json all = json_of(kSearch + "--mesh a:2,b:2");
   CHECK(at_once["lower_bound_s"] <= all["shortest_step_s"]);
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --time-limit x").starts_with("exit 2: "));
+}
+
+TEST_CASE("a layout that needs fewer devices comes first, and says so") {
+  // A row for each device, and one more: what is sent takes longer than what is computed.
+  const std::string tiny = "$MTFC search two_layer.json --hardware ethernet-cluster ";
+  const std::string said = outcome_in_models(tiny + "--devices 64");
+  CAPTURE(said);
+  CHECK(has(said, " as fast as 64"));
+  const Json found = json_of(tiny + "--devices 64");
+  const Json& fewer = found["as_fast_on_fewer_devices"];
+  CHECK(fewer["devices"] < 64);
+  CHECK(found["layouts"][0]["devices"] == fewer["devices"]);
+  CHECK(found["layouts"][0]["time"]["step_s"] <= 1.011 * found["shortest_step_s"].get<double>());
+  // Whoever names a mesh gets layouts for it.
+  const Json named = json_of(tiny + "--mesh rows:64");
+  CHECK(named["layouts"][0]["devices"] == 64);
+}
+
+// The work of a search does not grow with the number of devices.
+TEST_CASE("a search over very many devices stops in time") {
+  const std::string said = outcome_in_models("timeout 60 " + kSearch + "--devices 1000000000 --time-limit 1");
+  CAPTURE(said);
+  CHECK(said.starts_with("exit 0: mnist, train: "));
+}
+
+TEST_CASE("a search over annotations that is stopped has the best of the plain layouts") {
+  const std::string search = "$MTFC search transformer_lm.json --annotations --mesh rows:2,cols:2,planes:2 ";
+  const Json found = json_of(search + "--time-limit 0 --set layers=1");
+  CHECK(found["complete"] == false);
+  CHECK(found["bound"].is_null());
+  CHECK(found["shardings"].empty());
+  CHECK(found["cost"] > 0);
+  CHECK(has(outcome_in_models(search + "--time-limit 0 --set layers=1"), "others may cost less"));
 }
 
 TEST_CASE("options that don't go together") {

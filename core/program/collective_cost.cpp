@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/stop.h"
 #include "core/program/sent_elements.h"
 
 namespace mtfc {
@@ -18,12 +19,14 @@ int64_t smallest_size(int64_t size, const AxisList& axes, const AxisList& group,
   for (const int axis : axes)
     if (contains(group, axis)) varied.push_back(axis);
   if (varied.size() == axes.size()) return size / parts;
-  int64_t smallest = INT64_MAX;
+  // Shards have one of two sizes, so there is nothing to look for behind the first small one.
+  const int64_t least = size / parts;
   for (int64_t member = 0; member < mesh.size(varied); ++member) {
+    if (member % 4096 == 4095) check_stop();
     at = mesh.moved(std::move(at), varied, member);
-    smallest = std::min(smallest, shard_interval(size, parts, mesh.index(at, axes)).size());
+    if (shard_interval(size, parts, mesh.index(at, axes)).size() == least) return least;
   }
-  return smallest;
+  return least + 1;
 }
 
 // The smallest region of a tensor that a member of the group around `at` holds. No axis splits two dimensions, so the

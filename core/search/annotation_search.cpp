@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/stop.h"
 #include "core/explain/layout_trials.h"
 #include "core/explain/model_names.h"
 #include "core/model/entry_points.h"
+#include "core/search/plain_layouts.h"
+#include "core/search/search_space.h"
 
 namespace mtfc {
 namespace {
@@ -97,10 +100,33 @@ void append(std::vector<Annotation> more, Layout& layout) {
   }
 }
 
-}  // namespace
+// The plain layout of least cost, in case that there is no time for more; nothing if there is not even time for one.
+std::optional<AnnotatedLayout> best_plain(const Model& model, const Layout& fixed, const OfferedAxes& offered,
+                                          const CompileOptions& options) {
+  SpaceLimits limits;
+  limits.dims = offered.dims;
+  limits.most_axes = offered.most_axes;
+  limits.allow_uneven = offered.allow_uneven;
+  const SearchSpace space(model, fixed, Hardware(), limits);
+  std::optional<AnnotatedLayout> best;
+  try {
+    for (const std::vector<uint16_t>& choice : plain_choices(model, space)) {
+      const Layout layout = space.layout(choice);
+      const Program program = compile(model, layout, options);
+      const EntryPoint& entry = deciding_entry(model, program);
+      const int64_t cost = plan_cost(cost_report(program, entry, predicted_counts(program, entry), nullptr));
+      if (!best || cost < best->cost) best = AnnotatedLayout{layout, cost, 0, cost, false};
+    }
+  } catch (const UserError&) {
+    // A layout of which only its annotations make sense; the search below says what is wrong with one that never does.
+  } catch (const Stopped&) {
+    // There is no time for the others.
+  }
+  return best;
+}
 
-AnnotatedLayout search_annotations(const Model& model, const Layout& fixed, const OfferedAxes& offered,
-                                   const CompileOptions& options) {
+AnnotatedLayout best_of_all(const Model& model, const Layout& fixed, const OfferedAxes& offered,
+                            const CompileOptions& options) {
   Layout open = fixed;
   open.propagate = true;
   CompileOptions searching = options;
@@ -128,9 +154,27 @@ AnnotatedLayout search_annotations(const Model& model, const Layout& fixed, cons
   const Program first = keep_better(layout);
   if (found.cost > found.chosen) {
     append(annotations_of(differing(plan, deciding_entry(model, first), names), names), layout);
-    keep_better(layout);
+    try {
+      keep_better(layout);
+    } catch (const Stopped&) {
+      // The first way to write the plan down stays.
+    }
   }
   return found;
+}
+
+}  // namespace
+
+std::optional<AnnotatedLayout> search_annotations(const Model& model, const Layout& fixed,
+                                                  const OfferedAxes& offered, const CompileOptions& options,
+                                                  const std::function<bool()>& stops) {
+  const StopScope scope(stops);
+  std::optional<AnnotatedLayout> plain = best_plain(model, fixed, offered, options);
+  try {
+    return best_of_all(model, fixed, offered, options);
+  } catch (const Stopped&) {
+    return plain;
+  }
 }
 
 }  // namespace mtfc

@@ -5,8 +5,12 @@
 // of core/program/plan_figures.h, and its bound holds for every layout of rules, annotations and propagation that splits
 // no other dimensions. The plan is then written down as a layout: annotations of the inputs and the variables, rules that
 // offer axes to the tensors between them, and propagation.
+//
+// The choice is made at once for all tensors, so that a search which is stopped before it has ended has nothing of it. It
+// has the plain layouts instead (core/search/plain_layouts.h), which are looked at first.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "core/choice/plan_candidates.h"
@@ -24,13 +28,16 @@ struct AnnotatedLayout {
   int64_t chosen =
       0;  // the cost of the plan that the layout writes down: less than `cost` if it can't say all of it
 
+  bool is_complete = true;  // false if the search was stopped; then no bound is known
+
   /// By how much the cost exceeds the bound: 0 if the layout is the best.
   double gap() const { return plan_gap({cost, bound, ""}); }
 };
 
-/// `fixed`: the mesh, and rules and annotations to keep. Throws UserError where the layout is not legal, or leaves too
-/// many shardings to choose from.
-AnnotatedLayout search_annotations(const Model& model, const Layout& fixed, const OfferedAxes& offered,
-                                   const CompileOptions& options);
+/// `fixed`: the mesh, and rules and annotations to keep. Ends early when `stops` says so; returns nothing if there was no time
+/// for a single layout. Throws UserError where the layout is not legal, or leaves too many shardings to choose from.
+std::optional<AnnotatedLayout> search_annotations(const Model& model, const Layout& fixed,
+                                                  const OfferedAxes& offered, const CompileOptions& options,
+                                                  const std::function<bool()>& stops);
 
 }  // namespace mtfc

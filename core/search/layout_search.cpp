@@ -14,6 +14,7 @@
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/stop.h"
 #include "core/memory/fit_memory.h"
+#include "core/search/fewer_devices.h"
 #include "core/search/parallel.h"
 #include "core/search/plain_layouts.h"
 #include "core/search/search_tree.h"
@@ -145,22 +146,29 @@ void add(const SearchTask& task, CompiledLayout compiled, Findings& findings) {
 }
 
 // Layouts that were too slow may be among the best once others have turned out to be variants. Adds these; returns
-// false if there are none.
+// false if there are none, or the search was stopped before it had looked at all.
 bool reconsider(const SearchTask& task, Findings& findings) {
+  const StopScope scope(task.options.stops);
   std::vector<FoundLayout> slow;
   std::swap(slow, findings.slow);
   bool any = false;
   for (FoundLayout& found : slow) {
-    if (findings.ranking.excludes(found.step_s)) {
+    if (findings.is_stopped || findings.ranking.excludes(found.step_s)) {
       findings.slow.push_back(std::move(found));
       continue;
     }
-    found.memory = task.prepared.compile(found.layout).arena_bytes();
+    try {
+      found.memory = task.prepared.compile(found.layout).arena_bytes();
+    } catch (const Stopped&) {
+      findings.is_stopped = true;
+      findings.slow.push_back(std::move(found));
+      continue;
+    }
     add_complete(task, std::move(found), findings);
     any = true;
   }
   findings.ranking.group();
-  return any;
+  return any && !findings.is_stopped;
 }
 
 // The layout with a training step that is made to fit; nothing if it can't be, or another entry point does not fit.
@@ -260,7 +268,7 @@ void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& t
     }
     if (batch.empty()) {
       findings.bound = least_bound(tree, findings);
-      findings.is_stopped = std::isfinite(findings.bound) && !excludes(findings.bound);
+      findings.is_stopped |= std::isfinite(findings.bound) && !excludes(findings.bound);
       return;
     }
     CompiledBatch compiled = compile_batch(task, meshes, batch, findings.ranking);
@@ -402,13 +410,25 @@ SearchResult result_of(Findings findings) {
 
 SearchResult search_layouts(const Model& model, const std::vector<Layout>& fixed, const Hardware& hardware,
                             const SearchOptions& options) {
-  const SearchTask task(model, hardware, options);
-  const MeshSpaces meshes = search_meshes(task, fixed);
+  const StopScope scope(options.is_late);
   SearchCounts counts;
-  count_legal(task, meshes, counts);
-  Findings findings = find_fastest(task, meshes, counts);
-  if (findings.ranking.best().empty() && !findings.is_stopped) find_smallest(task, meshes, findings);
-  return result_of(std::move(findings));
+  try {
+    const SearchTask task(model, hardware, options);
+    const MeshSpaces meshes = search_meshes(task, fixed);
+    count_legal(task, meshes, counts);
+    Findings findings = find_fastest(task, meshes, counts);
+    if (findings.ranking.best().empty() && !findings.is_stopped) find_smallest(task, meshes, findings);
+    SearchResult result = result_of(std::move(findings));
+    if (result.best.empty()) return result;
+    result.devices = result.best.front().layout.mesh.devices();
+    result.fewer = on_fewer_devices(task, result.best.front());
+    return result;
+  } catch (const Stopped&) {
+    // There was no time even for the first layout.
+    SearchResult nothing;
+    nothing.counts = counts;
+    return nothing;
+  }
 }
 
 }  // namespace mtfc

@@ -55,6 +55,8 @@ struct SearchOptions {
   size_t top = 5;  // families of layouts to find, 1 or more
   size_t threads = 1;
   std::function<bool()> stops = [] { return false; };
+  /// True if a search that was stopped has no time even for what gives it a result.
+  std::function<bool()> is_late = [] { return false; };
   struct Progress {
     const SearchCounts& counts;
     const FoundLayout* best;  // nullptr until one is found
@@ -68,6 +70,9 @@ struct SearchResult {
   std::vector<FoundLayout> best;
   std::optional<FoundLayout> too_large;  // the fastest seen that does not fit, if it beats the best
   std::optional<FoundLayout> smallest;   // the one that needs least memory, if nothing fits
+  /// The first of the best on fewer devices, if it is as fast there (core/search/fewer_devices.h).
+  std::optional<FoundLayout> fewer;
+  int64_t devices = 0;  // of the first of the best
   SearchCounts counts;
   bool is_proved = false;    // no layout that fits is faster than the shortest step found
   bool is_complete = false;  // nor is there another family among the best; false if the search was stopped

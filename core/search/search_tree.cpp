@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/diagnostics/stop.h"
 #include "core/search/layout_ranking.h"
 #include "core/search/parallel.h"
 
@@ -48,6 +49,7 @@ MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixe
   std::vector<Diagnostic> errors;
   std::vector<const Layout*> searched;
   for (const Layout& layout : fixed) {
+    if (!meshes.empty() && task.options.stops()) break;
     if (std::any_of(searched.begin(), searched.end(),
                     [&](const Layout* other) { return are_mirrored(task, layout, *other); }))
       continue;
@@ -66,9 +68,15 @@ MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixe
 }
 
 bool add_bounds(const SearchTask& task, const MeshSpaces& meshes) {
-  if (task.options.stops()) return false;
   const std::string& entry = task.options.entry;
-  const Program alone = task.prepared.compile({}, {entry});
+  Program alone;
+  try {
+    const StopScope scope(task.options.stops);
+    check_stop();
+    alone = task.prepared.compile({}, {entry});
+  } catch (const Stopped&) {
+    return false;
+  }
   each_in_parallel(meshes.size(), task.options.threads, [&](size_t m) {
     if (task.options.stops()) return;
     MeshSpace& mesh = *meshes[m];

@@ -40,8 +40,8 @@ struct MeshSpace {
 };
 using MeshSpaces = std::vector<std::unique_ptr<MeshSpace>>;
 
-/// The meshes of `fixed` on which its rules are legal, but for those that are mirror images of others. Throws UserError
-/// if there is none.
+/// The meshes of `fixed` on which its rules are legal, but for those that are mirror images of others; only the first of
+/// them if the search is stopped. Throws UserError if there is none.
 MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixed);
 
 /// Finds the bounds of all meshes. Returns false if the search was stopped before that; then some have none.

@@ -197,11 +197,16 @@ Json searched_rules() {
                  {"seconds", real("that the search took")},
                  {"counts", counts},
                  {"layouts", list_of(found_layout_schema(), "the best first")},
+                 {"as_fast_on_fewer_devices", record({{"mesh", reference("mesh")},
+                                                      {"devices", whole()},
+                                                      {"layout", reference("splits")},
+                                                      {"step_s", real()},
+                                                      {"memory_bytes_per_device", whole()}})},
                  {"faster_but_too_large", record({{"mesh", reference("mesh")},
                                                   {"layout", reference("splits")},
                                                   {"step_s", real()},
                                                   {"memory_bytes_per_device", whole()}})}},
-                {"faster_but_too_large"});
+                {"faster_but_too_large", "as_fast_on_fewer_devices"});
 }
 
 Json searched_annotations() {
@@ -213,9 +218,10 @@ Json searched_annotations() {
                  {"limited_rules", reference("limited_rules")},
                  {"shardings", map_schema(reference("splits"), "annotations")},
                  {"propagate", flag()},
+                 {"complete", flag()},
                  {"cost", whole()},
-                 {"bound", any_whole()},
-                 {"gap", real()},
+                 {"bound", or_null(any_whole())},
+                 {"gap", or_null(real())},
                  {"bytes_sent_per_device", whole()},
                  {"memory_bytes_per_device", whole()},
                  {"meshes", whole("that were searched")},

@@ -70,9 +70,42 @@ std::string too_large_text(const SearchReport& report, const TableOptions& optio
   return wrapped("",
                  fmt::format("{} would take {}, but needs {} per device, {} more than the limit of {}",
                              printable(layout_text(found->layout)), seconds_text(found->step_s),
-                             bytes_text(found->memory), bytes_text(found->memory - report.memory_limit),
-                             bytes_text(report.memory_limit)),
+                             bytes_beside(found->memory, report.memory_limit),
+                             bytes_beside(found->memory - report.memory_limit, report.memory_limit),
+                             memory_text(report.memory_limit)),
                  " ", options.width);
+}
+
+std::string counted_devices(int64_t devices) {
+  return fmt::format("{} device{}", grouped(devices), devices == 1 ? "" : "s");
+}
+
+// What the search was over, without which "the fastest" says nothing.
+std::string space_text(const SearchReport& report) {
+  const SearchCounts& counts = report.result.counts;
+  return fmt::format(
+      "of all rules for whole dimensions, without ZeRO, annotations and propagation, on {} mesh{}",
+      grouped(counts.meshes), counts.meshes == 1 ? "" : "es");
+}
+
+// One sentence: what was found, how sure that is, and whether as many devices are needed.
+std::string verdict_text(const SearchReport& report, const TableOptions& options) {
+  const SearchResult& result = report.result;
+  std::string text;
+  if (result.is_complete || result.is_proved)
+    text = fmt::format("proved: no layout is faster than {}, {}{}", seconds_text(result.shortest_s),
+                       space_text(report),
+                       result.is_complete ? "" : "; stopped: others may be as good as those that follow");
+  else
+    text = fmt::format("stopped: {}, {}", stop_text(result), space_text(report));
+  if (result.fewer) {
+    const int64_t few = result.fewer->layout.mesh.devices();
+    text += fmt::format("; {} {} as fast as {}", counted_devices(few), few == 1 ? "is" : "are",
+                        grouped(result.devices));
+    if (result.best.front().layout.mesh.devices() != few)
+      text += ": " + printable(layout_text(result.fewer->layout));
+  }
+  return wrapped("", text, " ", options.width);
 }
 
 std::string counts_text(const SearchReport& report, const TableOptions& options) {
@@ -94,9 +127,6 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.fitted, "of those computing activations again");
   say(counts.refused, "of these refused by the compiler");
   if (!fates.empty()) text += " (" + fates + ")";
-  text += report.result.is_complete
-              ? "; proved: no layout is faster than " + seconds_text(report.result.shortest_s)
-              : "; stopped: " + stop_text(report.result);
   return wrapped("", text, " ", options.width);
 }
 
@@ -178,14 +208,25 @@ std::string loss_text(const CostReport& best, const CostReport& other) {
 std::string search_table(const SearchReport& report, const TableOptions& options) {
   TableOptions in_order = options;
   in_order.in_order = true;
+  in_order.totals = options.details;
   const SearchCounts& counts = report.result.counts;
   if (!report.result.is_complete) in_order.tried = counts.compiled - counts.refused;
-  return report_table(report.layouts, in_order) + why_text(report, options) + "\n" +
-         fitted_text(report, options) + equals_text(report, options) + too_large_text(report, options) +
-         counts_text(report, options);
+  std::string text = report_table(report.layouts, in_order);
+  if (options.details) text += why_text(report, options);
+  text += "\n" + fitted_text(report, options);
+  if (options.details) text += equals_text(report, options);
+  text += too_large_text(report, options);
+  if (options.details) text += counts_text(report, options);
+  return text + verdict_text(report, options);
 }
 
 std::string cost_text(const AnnotatedLayout& found) {
+  if (!found.is_complete)
+    return fmt::format(
+        "cost {}, the least of the layouts of rules that were tried; the search over annotations was "
+        "stopped, so "
+        "others may cost less",
+        grouped(found.cost));
   return found.gap() == 0 ? fmt::format("cost {}, the least of all annotations", grouped(found.cost))
                           : fmt::format("cost {}, at most {:.2g} % above the least of all annotations",
                                         grouped(found.cost), 100 * found.gap());
@@ -223,9 +264,10 @@ std::string search_json(const AnnotationReport& report) {
                {"limited_rules", limited_rules_json(found.layout)},
                {"shardings", annotations_json(found.layout)},
                {"propagate", found.layout.propagate},
+               {"complete", found.is_complete},
                {"cost", found.cost},
-               {"bound", found.bound},
-               {"gap", found.gap()},
+               {"bound", found.is_complete ? Json(found.bound) : Json()},
+               {"gap", found.is_complete ? Json(found.gap()) : Json()},
                {"bytes_sent_per_device", cost.communication.total.bytes_sent},
                {"memory_bytes_per_device", cost.memory.peak},
                {"meshes", report.meshes},
@@ -261,6 +303,12 @@ std::string search_json(const SearchReport& report) {
       {"branches", counts.visited}};
   json["layouts"] = Json::array();
   for (size_t i = 0; i < report.layouts.size(); ++i) json["layouts"].push_back(found_json(report, i));
+  if (const std::optional<FoundLayout>& found = report.result.fewer)
+    json["as_fast_on_fewer_devices"] = {{"mesh", json_of(found->layout.mesh)},
+                                        {"devices", found->layout.mesh.devices()},
+                                        {"layout", json_of(found->layout)},
+                                        {"step_s", found->step_s},
+                                        {"memory_bytes_per_device", found->memory}};
   if (const std::optional<FoundLayout>& found = report.result.too_large)
     json["faster_but_too_large"] = {{"mesh", json_of(found->layout.mesh)},
                                     {"layout", json_of(found->layout)},
