@@ -10,6 +10,8 @@
 #include "core/choice/node_tables.h"
 #include "core/choice/split_nodes.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/progress.h"
+#include "core/diagnostics/stop.h"
 #include "core/passes/graph/remove_dead.h"
 
 namespace mtfc {
@@ -30,10 +32,21 @@ struct TensorUses {
   const FormSets* sets = nullptr;
 };
 
+// A choice among all options of each node. A choice that may have to end early begins with a few of them, which takes
+// little time for any model.
+constexpr size_t kAllOptions = SIZE_MAX;
+constexpr size_t kFewOptions = 2;
+constexpr size_t kSomeOptions = 12;
+// The entries of tables for a first solution in a choice that may have to end early.
+constexpr size_t kSmallTable = size_t{1} << 12;
+
 class PlanChoice {
  public:
-  PlanChoice(EntryGraph entry, const PlanConditions& conditions)
-      : entry_(std::move(entry)),
+  /// `most`: the options of each node that are looked at.
+  PlanChoice(EntryGraph entry, const PlanConditions& conditions, size_t most)
+      : work_{"choosing the plan of " + entry.name, 0, 0, "operations"},
+        most_(most),
+        entry_(std::move(entry)),
         conditions_(conditions),
         layout_(conditions.layout),
         mesh_(conditions.layout.mesh),
@@ -41,7 +54,7 @@ class PlanChoice {
         candidates_(find_candidates(graph_, conditions)),
         prices_(mesh_, conditions.hardware),
         forms_(prices_),
-        node_tables_(graph_, candidates_, mesh_, prices_, forms_),
+        node_tables_(graph_, candidates_, mesh_, prices_, forms_, most),
         only_updates_read_(only_updates_read()) {}
 
   ChosenPlan choose() {
@@ -49,13 +62,21 @@ class PlanChoice {
     tables_ = IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>>(graph_.nodes.size(), nullptr);
     choices_ = IndexedBy<FlatNodeId, int>(graph_.nodes.size(), -1);
     slots_ = IndexedBy<FlatNodeId, std::vector<int>>(graph_.nodes.size(), std::vector<int>());
-    for (const FlatNodeId n : graph_.nodes.ids()) add_node(n);
+    work_.all = static_cast<int64_t>(2 * graph_.nodes.size());
+    for (const FlatNodeId n : graph_.nodes.ids()) {
+      tell_done(n.index());
+      add_node(n);
+    }
     for (const FlatNodeId n : graph_.nodes.ids())
       if (graph_.nodes[n].node->kind == NodeKind::kLoop) add_loop(n);
     add_assignments();
     add_outputs();
-    for (const FlatTensorId id : graph_.tensors.ids()) add_moves(id);
-    solution_ = network_.solve();
+    for (const FlatTensorId id : graph_.tensors.ids()) {
+      tell_done(graph_.nodes.size() + id.index() * graph_.nodes.size() / graph_.tensors.size());
+      add_moves(id);
+    }
+    tell_done(static_cast<size_t>(work_.all));
+    solve();
     // Not even the tables over which bounds are computed may be too large. Then the solution may not fit together.
     if (!solution_.cost.is_possible())
       throw UserError("the model has too many shardings to choose from under this layout",
@@ -63,7 +84,8 @@ class PlanChoice {
     ChosenPlan plan;
     for (const auto& [name, use] : variables_) plan.variables.emplace(name, form(use));
     plan.cost = solution_.cost;
-    plan.bound = solution_.bound;
+    if (most_ == kAllOptions) plan.bound = solution_.bound;
+    plan.is_complete = most_ == kAllOptions && is_solved_;
     if (conditions_.hardware.hardware) plan.hardware = conditions_.hardware.hardware->name;
     for (const FlatNodeId n : graph_.nodes.ids())
       if (tables_[n])
@@ -77,13 +99,38 @@ class PlanChoice {
   }
 
  private:
+  void tell_done(size_t parts) {
+    work_.done = static_cast<int64_t>(parts);
+    if (!entry_.name.empty()) tell_progress(work_);  // a single node is a part of the choice around it
+  }
+
+  // If the choice may have to end early, a rough solution comes first.
+  void solve() {
+    if (conditions_.ends) {
+      solution_ = network_.solve(kSmallTable);
+      is_solved_ = false;
+      try {
+        solution_ = network_.solve();
+      } catch (const Stopped&) {
+        if (!solution_.cost.is_possible()) throw;
+        return;
+      }
+    } else {
+      solution_ = network_.solve();
+    }
+    is_solved_ = true;
+  }
+
   const Sharding* fixed(FlatTensorId id) const {
     return candidates_.fixed[id] ? &*candidates_.fixed[id] : nullptr;
   }
   const std::string& name(FlatTensorId id) const { return graph_.tensors[id].tensor->name; }
   int64_t times(FlatTensorId id) const { return graph_.scopes[graph_.tensors[id].scope].times; }
   std::vector<Sharding> candidates(FlatTensorId id) const {
-    return shardings_of(candidates_.reach.dims[id], candidates_.reach.lists, mesh_, name(id));
+    std::vector<Sharding> all =
+        shardings_of(candidates_.reach.dims[id], candidates_.reach.lists, mesh_, name(id));
+    if (all.size() > most_) all.erase(all.begin() + static_cast<std::ptrdiff_t>(most_) - 1, all.end() - 1);
+    return all;
   }
 
   FormTable::Held held(FlatTensorId id) const { return {graph_.type(id), fixed(id), only_updates_read_[id]}; }
@@ -131,7 +178,8 @@ class PlanChoice {
   // Plans what the split rule of the node makes, on its own.
   SplitPlan split_plan(FlatNodeId n) const {
     const FlatNode& node = graph_.nodes[n];
-    if (!conditions_.uses_split_rules || node.node->op->split_rule == kNoSplitRule) return {};
+    if (!conditions_.uses_split_rules || node.node->op->split_rule == kNoSplitRule || most_ < kAllOptions)
+      return {};
     return [this, &node](const std::vector<Sharding>& operands, int64_t parts) {
       EntryGraph alone = split_node(*graph_.scopes[node.scope].graph, *node.node, parts);
       size_t next = 0;
@@ -341,6 +389,8 @@ class PlanChoice {
     throw InternalError("a loop does not read its operand");
   }
 
+  WorkPart work_;
+  size_t most_;
   EntryGraph entry_;
   const PlanConditions& conditions_;
   const Layout& layout_;
@@ -359,7 +409,17 @@ class PlanChoice {
   std::map<std::string, Use, std::less<>> variables_;
   std::map<FlatTensorId, Use> outputs_;
   NetworkSolution solution_;
+  bool is_solved_ = false;  // no table was made smaller because the choice had to end
 };
+
+// Where operations run by their split rules, the plan is that of the graph in which they are replaced.
+ChosenPlan chosen_among(EntryGraph entry, const PlanConditions& conditions, size_t most) {
+  ChosenPlan plan = PlanChoice(std::move(entry), conditions, most).choose();
+  if (plan.splits.empty()) return plan;
+  PlanConditions as_made = conditions;
+  as_made.uses_split_rules = false;
+  return chosen_among(remove_dead(with_split_nodes(std::move(plan.entry.entry), plan.splits)), as_made, most);
+}
 
 }  // namespace
 
@@ -368,11 +428,22 @@ PlanFigures figures_of(const ChosenPlan& plan) {
 }
 
 ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions) {
-  ChosenPlan plan = PlanChoice(std::move(entry), conditions).choose();
-  if (plan.splits.empty()) return plan;
-  PlanConditions as_made = conditions;
-  as_made.uses_split_rules = false;
-  return choose_plan(remove_dead(with_split_nodes(std::move(plan.entry.entry), plan.splits)), as_made);
+  if (!conditions.ends) return chosen_among(std::move(entry), conditions, kAllOptions);
+  ChosenPlan best = chosen_among(entry, conditions, kFewOptions);
+  try {
+    const StopScope scope(conditions.ends);
+    for (const size_t most : {kSomeOptions, kAllOptions}) {
+      check_stop();
+      ChosenPlan plan = chosen_among(entry, conditions, most);
+      if (plan.is_complete || plan.cost < best.cost)
+        best = std::move(plan);
+      else
+        best.bound = plan.bound;
+    }
+  } catch (const Stopped&) {
+    // The best so far is taken.
+  }
+  return best;
 }
 
 }  // namespace mtfc

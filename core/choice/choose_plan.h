@@ -23,9 +23,10 @@ struct ChosenPlan {
   std::map<std::string, Sharding, std::less<>> variables;  // that the entry point reads or assigns
   PlanCost cost;
   // No plan of the same candidates costs less that holds a tensor in at most three forms beside the one that its
-  // producer gives (FormTable::sets)
+  // producer gives (FormTable::sets). Nothing, if the choice has ended before that was known.
   PlanCost bound;
-  std::string hardware;  // the name of the profile that it was chosen for, or ""
+  bool is_complete = true;  // the choice has not ended early (PlanConditions::ends)
+  std::string hardware;     // the name of the profile that it was chosen for, or ""
   /// The nodes that are to run by their split rules, and into how many parts these split them. If there are any,
   /// `entry` is none to be run.
   std::map<FlatNodeId, int64_t> splits;

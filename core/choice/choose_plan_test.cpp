@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <random>
 
 #include "core/choice/node_options.h"
@@ -247,6 +248,37 @@ TEST_CASE("no combination of ways to run the nodes of a graph costs less than th
   }
   MESSAGE(fmt::format("{} of {} chosen plans cost less than all combinations", is_less, compared));
   CHECK(is_less <= compared / 50);
+}
+
+TEST_CASE("a choice that ends early has a plan that runs, and says so") {
+  int64_t early = 0, dearer = 0;
+  for (uint64_t seed = 1; seed <= (kSanitized ? 4 : 40); ++seed) {
+    const RandomGraph graph(seed);
+    const Layout layout{graph.mesh(), graph.rules(), {}, true};
+    const EntryGraph entry = graph.entry();
+    CAPTURE(seed);
+    CAPTURE(to_string(entry.graph));
+    const ChosenPlan best = choose_plan(entry, {layout, {}, {}});
+    CHECK(best.is_complete);
+    for (const int most : {0, 3, 10, 30, INT_MAX}) {
+      int asked = 0;
+      const auto ends = [&] { return ++asked > most; };
+      const ChosenPlan chosen = choose_plan(entry, {layout, {}, {}, false, {}, nullptr, ends});
+      CAPTURE(most);
+      CHECK(cost_of_steps(partition(chosen.entry, {}, graph.mesh()), graph.mesh()) == chosen.cost);
+      CHECK(chosen.cost >= best.cost);
+      CHECK(chosen.bound <= best.cost);
+      if (chosen.is_complete) {
+        CHECK(to_string(chosen.entry, graph.mesh()) == to_string(best.entry, graph.mesh()));
+        CHECK(chosen.bound == best.bound);
+      }
+      CHECK((asked <= most) == chosen.is_complete);
+      early += chosen.is_complete ? 0 : 1;
+      dearer += chosen.cost > best.cost ? 1 : 0;
+    }
+  }
+  CHECK(early > 40);
+  CHECK(dearer > 0);
 }
 
 }  // namespace mtfc::choose_plan_test

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/stop.h"
 
 namespace mtfc {
 
@@ -127,6 +128,7 @@ class Elimination {
     for (size_t v = 0; v < values_.size(); ++v) open.push_back(static_cast<int>(v));
     std::vector<bool> waits(values_.size(), true);
     while (!open.empty()) {
+      check_stop();
       const int variable = open.back();
       open.pop_back();
       waits[static_cast<size_t>(variable)] = false;
@@ -365,6 +367,7 @@ class Elimination {
     }
     std::vector<size_t> index(rank, 0), offsets(group.size(), 0);
     for (size_t entry = 0; entry < entries; ++entry) {
+      if (entry % 1024 == 0) check_stop();
       PlanCost best = PlanCost::impossible();
       size_t best_value = 0;
       for (size_t value = 0; value < own.size(); ++value) {

@@ -73,7 +73,7 @@ class CostNetwork {
   }
 
   /// The values of least total cost. The result depends on nothing but the network; of equal costs, values that were
-  /// added first are preferred. `largest`: the entries that a table may have.
+  /// added first are preferred. `largest`: the entries that a table may have. Asks check_stop() now and then.
   NetworkSolution solve(size_t largest = kLargestTable) const;
   /// The cost of the given values.
   PlanCost cost_of(const std::vector<int>& values) const;

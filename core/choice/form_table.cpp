@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/diagnostics/stop.h"
+
 namespace mtfc {
 namespace {
 
@@ -62,11 +64,13 @@ std::shared_ptr<const PairCosts> FormTable::moves(const Held& tensor, FormsId gi
   if (known) return known;
   const std::vector<Sharding>&from = lists_[given], &to = lists_[needed];
   auto made = std::make_shared<PairCosts>(from.size(), to.size());
-  for (size_t i = 0; i < from.size(); ++i)
+  for (size_t i = 0; i < from.size(); ++i) {
+    check_stop();
     for (size_t j = 0; j < to.size(); ++j)
       made->at(i, j) = tensor.fixed
                            ? move(tensor, from[i], *tensor.fixed) + move(tensor, *tensor.fixed, to[j])
                            : move(tensor, from[i], to[j]);
+  }
   return known = std::move(made);
 }
 
@@ -100,8 +104,10 @@ std::vector<std::vector<Sharding>> FormTable::sets_of(const Held& tensor, const 
                                                       size_t users) const {
   const size_t count = forms.size();
   std::vector<std::vector<bool>> gives(count, std::vector<bool>(count));
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < count; ++i) {
+    check_stop();
     for (size_t j = 0; j < count; ++j) gives[i][j] = prices_.is_free(tensor.type, forms[i], forms[j]);
+  }
   const size_t most = std::min<size_t>({users, count > 40 ? size_t{1} : count > 14 ? size_t{2} : size_t{3}});
   std::vector<std::vector<size_t>> chosen;
   for (size_t i = 0; i < count; ++i) chosen.push_back({i});
@@ -138,13 +144,16 @@ const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::ve
   auto costs = std::make_shared<PairCosts>(from.size(), made.sets.size());
   for (size_t i = 0; i < from.size(); ++i) {
     const PlanCost first = tensor.fixed ? move(tensor, from[i], *tensor.fixed) : PlanCost{};
-    for (size_t j = 0; j < made.sets.size(); ++j)
+    for (size_t j = 0; j < made.sets.size(); ++j) {
+      check_stop();
       costs->at(i, j) = first + making(tensor, tensor.fixed ? *tensor.fixed : from[i], made.sets[j]).cost;
+    }
   }
   made.made = std::move(costs);
   for (const FormsId id : needed) {
     auto takes = std::make_shared<PairCosts>(made.sets.size(), lists_[id].size());
-    for (size_t i = 0; i < made.sets.size(); ++i)
+    for (size_t i = 0; i < made.sets.size(); ++i) {
+      check_stop();
       for (size_t j = 0; j < lists_[id].size(); ++j) {
         const auto gives = [&](const Sharding& form) {
           return prices_.is_free(tensor.type, form, lists_[id][j]);
@@ -152,6 +161,7 @@ const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::ve
         const bool has = std::any_of(made.sets[i].begin(), made.sets[i].end(), gives);
         takes->at(i, j) = has ? PlanCost{} : PlanCost::impossible();
       }
+    }
     made.taken.push_back(std::move(takes));
   }
   return made;

@@ -1,7 +1,10 @@
 #include "core/choice/node_tables.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
+
+#include "core/diagnostics/stop.h"
 
 namespace mtfc {
 namespace {
@@ -43,6 +46,31 @@ std::string key_of(const NodeCall& call, const std::vector<Factor>& factors) {
   return key;
 }
 
+// Keeps the first options, which are the most parallel ones, and those that make a plan possible whatever the others are: the
+// first one that takes no partial sums, and the one that takes everything whole.
+std::vector<NodeOption> first_of(std::vector<NodeOption> options, size_t most) {
+  if (options.size() <= most) return options;
+  const auto is_full = [](const NodeOption& option) {
+    return std::all_of(option.operands.begin(), option.operands.end(),
+                       [](const Sharding& operand) { return operand.partial.empty(); });
+  };
+  const auto is_whole = [&](const NodeOption& option) {
+    return is_full(option) &&
+           std::all_of(option.operands.begin(), option.operands.end(),
+                       [](const Sharding& operand) { return split_axes(operand).empty(); });
+  };
+  std::vector<NodeOption> kept;
+  bool has_full = false, has_whole = false;
+  for (NodeOption& option : options) {
+    const bool is_needed = (!has_full && is_full(option)) || (!has_whole && is_whole(option));
+    if (kept.size() >= most && !is_needed) continue;
+    has_full = has_full || is_full(option);
+    has_whole = has_whole || is_whole(option);
+    kept.push_back(std::move(option));
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& split_plan) {
@@ -57,9 +85,10 @@ std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& s
     call.result_lists.push_back(candidates_.reach.dims[graph_.flat(node, id)]);
   std::shared_ptr<const NodeTable>& known = tables_[key_of(call, candidates_.factors[n])];
   if (known) return known;
+  check_stop();
   auto table = std::make_shared<NodeTable>();
-  table->options =
-      options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, prices_, split_plan);
+  table->options = first_of(
+      options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, prices_, split_plan), most_);
   const auto forms_at = [&](auto member, size_t i) {
     std::vector<Sharding> forms;
     for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);

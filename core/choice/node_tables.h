@@ -21,10 +21,10 @@ struct NodeTable {
 
 class NodeTables {
  public:
-  /// All arguments must outlive it.
+  /// `most`: how many options of a node are looked at. The others must outlive it.
   NodeTables(const FlatGraph& graph, const PlanCandidates& candidates, const Mesh& mesh,
-             const PlanPrices& prices, FormTable& forms)
-      : graph_(graph), candidates_(candidates), mesh_(mesh), prices_(prices), forms_(forms) {}
+             const PlanPrices& prices, FormTable& forms, size_t most)
+      : graph_(graph), candidates_(candidates), mesh_(mesh), prices_(prices), forms_(forms), most_(most) {}
 
   /// The table of a node that computes. `split_plan` as for options_of().
   std::shared_ptr<const NodeTable> of(FlatNodeId n, const SplitPlan& split_plan);
@@ -35,6 +35,7 @@ class NodeTables {
   const Mesh& mesh_;
   const PlanPrices& prices_;
   FormTable& forms_;
+  size_t most_;
   std::unordered_map<std::string, std::shared_ptr<const NodeTable>> tables_;
 };
 

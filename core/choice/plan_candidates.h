@@ -1,6 +1,7 @@
 #pragma once
 // The shardings that a plan is chosen from: those that the layout fixes, and the axes that reach all other tensors.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct PlanConditions {
   bool uses_split_rules = false;
   PlanHardware hardware = {};
   const OfferedAxes* offered = nullptr;  // nullptr for none
+  /// Once it returns true, the best plan that has been found is taken; empty to find the best of all.
+  std::function<bool()> ends = {};
 };
 
 struct PlanCandidates {

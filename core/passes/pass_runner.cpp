@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "core/diagnostics/progress.h"
 #include "core/diagnostics/stop.h"
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
@@ -248,14 +249,16 @@ EntryPoint PassRunner::lower_steps(EntryGraph entry, UsefulProducts useful, int6
 }
 
 ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                              const PlanHardware& hardware, UsefulProducts& useful) {
+                              const PlanHardware& hardware, UsefulProducts& useful, const ChosenPlan* known) {
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
   entry = regathered(std::move(entry), split_.regathered);
   if (!options_.tensors.empty() && entry.name == options_.entry_of_tensors)
     entry.graph = with_shardings(std::move(entry.graph), options_.tensors);
-  const PlanConditions conditions{program_.layout, split_, variables, true, hardware, options_.offered};
-  ChosenPlan plan = timed(kChoosePlan, [&] { return choose_plan(std::move(entry), conditions); });
+  const PlanConditions conditions{program_.layout, split_,           variables,           true,
+                                  hardware,        options_.offered, options_.ends_choice};
+  ChosenPlan plan =
+      timed(kChoosePlan, [&] { return known ? *known : choose_plan(std::move(entry), conditions); });
   if (options_.planned) options_.planned(plan, conditions);
   return plan;
 }
@@ -406,6 +409,7 @@ PartitionedEntry PassRunner::partitioned(const ShardedEntry& sharded, const Pass
 template <typename Work>
 auto PassRunner::timed(const char* pass, Work work) -> decltype(work()) {
   check_stop();
+  tell_progress({fmt::format("compiling {}: {}", timed_as_, pass)});
   const auto start = std::chrono::steady_clock::now();
   auto result = blamed(pass, work);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -157,10 +157,23 @@ size_t deciding_index(const Model& model, const CompileOptions& options,
              : 1;
 }
 
-// Decides the plan of the deciding entry point first.
+// What a plan of the deciding entry point is chosen for, or that plan itself.
+struct Choice {
+  PlanHardware hardware;
+  std::optional<ChosenPlan> plan = {};  // once it has been chosen
+};
+
+// Says how good a plan is whose choice has ended early.
+std::string early_end_warning(const std::string& entry, const PlanFigures& plan) {
+  const std::string gap =
+      plan.bound > 0 ? fmt::format("its plan costs at most {:.3g} % more than the best", 100 * plan_gap(plan))
+                     : "nothing is known of how much less another plan costs";
+  return fmt::format("the time to choose a plan for {} has ended: {}", entry, gap);
+}
+
+// Decides the plan of the deciding entry point first, unless `choice` has it.
 Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
-                       const Annotations& annotations, const CompileOptions& options,
-                       const PlanHardware& hardware) {
+                       const Annotations& annotations, const CompileOptions& options, Choice& choice) {
   const std::vector<std::string> entries = entries_of(model, options);
   check_kept(model, options, entries);
   check_rings(model, layout, options, entries);
@@ -169,13 +182,18 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   PassRunner passes(program, split, options);
   std::map<std::string, Sharding, std::less<>> variables = options.variables;
   variables.merge(fixed_variables(model, layout, split, annotations));
-  const auto chosen = [&](const std::string& name, UsefulProducts& useful) {
+  std::vector<std::string> warnings;
+  const auto chosen = [&](const std::string& name, UsefulProducts& useful, const ChosenPlan* known) {
     EntryGraph entry = annotations.applied(entry_named(model, name, options.keep));
-    return passes.choose(passes.lower_graph(std::move(entry), useful), variables, hardware, useful);
+    ChosenPlan plan = passes.choose(passes.lower_graph(std::move(entry), useful), variables, choice.hardware,
+                                    useful, known);
+    if (!plan.is_complete) warnings.push_back(early_end_warning(name, figures_of(plan)));
+    return plan;
   };
   const size_t deciding = deciding_index(model, options, entries);
   UsefulProducts first_useful;
-  ChosenPlan first = chosen(entries[deciding], first_useful);
+  ChosenPlan first = chosen(entries[deciding], first_useful, choice.plan ? &*choice.plan : nullptr);
+  if (options.hardware && !choice.plan) choice.plan = first;
   variables.insert(first.variables.begin(), first.variables.end());
   const auto decided = [&](const VariableDecl& variable) {
     const auto at = variables.find(variable.name);
@@ -191,12 +209,13 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
         entries[i] == "decode" && has_encode_entry(model) && is_wanted("encode", options);
     if (!is_wanted(entries[i], options) && !decides_caches) continue;
     UsefulProducts useful = i == deciding ? first_useful : UsefulProducts();
-    ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful);
+    ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful, nullptr);
     if (decides_caches) variables.insert(plan.variables.begin(), plan.variables.end());
     if (!is_wanted(entries[i], options)) continue;
     std::vector<VariableDecl> caches = caches_of(model, entries[i]);
     program.entry_points.push_back(passes.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
   }
+  program.warnings.insert(program.warnings.end(), warnings.begin(), warnings.end());
   warn_of_open_loops(program);
   warn_of_idle_rings(program);
   return program;
@@ -207,26 +226,28 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
 // shortest predicted step is taken.
 Program compile_planned(const Model& model, const Layout& layout, const StateSplit& split,
                         const Annotations& annotations, const CompileOptions& options) {
-  const auto compiled = [&](const PlanHardware& hardware, const CompileOptions& how) {
-    return compile_chosen(model, layout, split, annotations, how, hardware);
+  const auto compiled = [&](Choice& choice, const CompileOptions& how) {
+    return compile_chosen(model, layout, split, annotations, how, choice);
   };
-  if (!options.hardware) return compiled({}, options);
+  Choice taken;
+  if (!options.hardware) return compiled(taken, options);
   const std::vector<std::string> entries = entries_of(model, options);
   CompileOptions trial = options.unwatched();
   trial.entries = {entries[deciding_index(model, options, entries)]};
-  PlanHardware taken;
   std::optional<Program> best;
   double shortest = std::numeric_limits<double>::infinity();
   for (const PlanHardware& hardware :
        {PlanHardware{}, PlanHardware{options.hardware, 0.0}, PlanHardware{options.hardware, 0.9}})
     try {
-      Program program = compiled(hardware, trial);
+      if (best && options.ends_choice && options.ends_choice()) break;
+      Choice choice{hardware};
+      Program program = compiled(choice, trial);
       const EntryPoint& step = program.entry_points.front();
       const double seconds =
           predicted_time(program, step, predicted_counts(program, step), *options.hardware).step_s;
       if (seconds >= shortest) continue;
       shortest = seconds;
-      taken = hardware;
+      taken = std::move(choice);
       best = std::move(program);
     } catch (const UserError&) {
       // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,

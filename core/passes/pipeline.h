@@ -42,6 +42,8 @@ struct CompileOptions {
   const Hardware* hardware = nullptr;
   /// Axes that a plan may use beyond the layout's, for a search over annotations; nullptr for none.
   const OfferedAxes* offered = nullptr;
+  /// Once it returns true, the best plan that has been found is taken; empty to find the best of all.
+  std::function<bool()> ends_choice = {};
   /// Called for each plan that is chosen, before its steps are made.
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
   /// The backward pass computes these tensors again, beside those that the model says ("recompute").
