@@ -11,8 +11,6 @@
 namespace mtfc {
 namespace {
 
-constexpr int kWorkColour = 1, kMemoryBarColour = 2, kWaitColour = 3, kSentBarColour = 4;
-
 // The largest figures of all layouts, to which bars relate.
 struct Largest {
   double work = 0, sent = 0, memory = 0;
@@ -38,18 +36,19 @@ std::string work_cell(const CostReport& report, double most) {
   const double work = work_of(report);
   if (!report.time)
     return html_number(work, count_text(report.arithmetic.einsum_per_device, "FLOP"),
-                       html_bar({{work, kWorkColour}}, most));
+                       html_bar({{work, colour::kKernels}}, most));
   const double computes = std::min(report.time->compute_s, work);
-  return html_number(work, seconds_text(work),
-                     html_bar({{computes, kWorkColour}, {work - computes, kWaitColour}}, most));
+  return html_number(
+      work, seconds_text(work),
+      html_bar({{computes, colour::kKernels}, {work - computes, colour::kCommunication}}, most));
 }
 
 std::string memory_cell(const CostReport& report, double most) {
   const auto peak = static_cast<double>(report.memory.peak);
   std::string text = bytes_text(report.memory.peak);
   if (const int64_t excess = excess_memory(report); excess > 0)
-    text += fmt::format(", does not fit: {} too much", bytes_text(excess));
-  return html_number(peak, text, html_bar({{peak, kMemoryBarColour}}, most));
+    text = fmt::format("<span class=bad>{}, does not fit: {} too much</span>", text, bytes_text(excess));
+  return html_number(peak, text, html_bar({{peak, colour::kMemory}}, most));
 }
 
 struct CloudPoint {
@@ -150,8 +149,8 @@ std::string comparison_table(const std::vector<ComparedLayout>& layouts, const s
   const Largest most = largest_of(layouts);
   std::string html;
   if (most.timed)
-    html = "<p class=keys>" + html_key(kWorkColour, "kernels") +
-           html_key(kWaitColour, "communication that they do not hide") + "</p>";
+    html = "<p class=keys>" + html_key(colour::kKernels, "kernels") +
+           html_key(colour::kCommunication, "communication that they do not hide, and bytes sent") + "</p>";
   const TrainingColumns training(layouts);
   std::vector<HtmlColumn> heads = {{"layout", true},
                                    {"devices"},
@@ -178,7 +177,7 @@ std::string comparison_table(const std::vector<ComparedLayout>& layouts, const s
     const auto sent = static_cast<double>(layout.report->communication.total.bytes_sent);
     html += work_cell(*layout.report, most.work) +
             html_number(sent, bytes_text(layout.report->communication.total.bytes_sent),
-                        html_bar({{sent, kSentBarColour}}, most.sent)) +
+                        html_bar({{sent, colour::kCommunication}}, most.sent)) +
             memory_cell(*layout.report, most.memory) + training.cells(*layout.report) + "</tr>\n";
   }
   return html + std::string(html_table_end());

@@ -70,7 +70,8 @@ struct Piece {
 };
 
 int colour_of(Phase phase) {
-  return phase == Phase::kForward ? 1 : phase == Phase::kBackward ? 4 : 2;
+  if (phase == Phase::kForward) return colour::kForward;
+  return phase == Phase::kBackward ? colour::kBackward : colour::kUpdate;
 }
 
 // A lane of the timeline; pieces too short to be told apart are drawn as one. They come in the order of time.
@@ -156,8 +157,8 @@ std::string lanes(const CostReport& report, const TimeAxis& axis) {
     const std::string axes = report.layout.mesh.names(piece.step->axes);
     lanes.try_emplace(axes.empty() ? "" : "communication over " + axes, axis).first->second.add(piece);
   }
-  std::string text =
-      "<p class=keys>" + html_key(1, "forward") + html_key(4, "backward") + html_key(2, "update") + "</p>";
+  std::string text = "<p class=keys>" + html_key(colour::kForward, "forward") +
+                     html_key(colour::kBackward, "backward") + html_key(colour::kUpdate, "update") + "</p>";
   for (auto& [name, lane] : lanes) {
     const std::string label =
         fmt::format("{}, busy for {} ({:.0f} %)", name.empty() ? "kernels" : html_escaped(name),
@@ -227,16 +228,15 @@ struct Layer {
 
 // Variables and what the optimizer keeps for them: those of each group, then the others.
 std::vector<Layer> lasting_layers(const MemoryCost& memory, size_t columns) {
-  constexpr std::array<int, 3> kColours = {1, 4, 6};
   std::vector<Layer> layers;
   int64_t rest = memory.variables + memory.optimizer_state + memory.caches;
   for (const auto& [name, group] : memory.groups) {
     const int64_t bytes = group.variables + group.optimizer_state;
-    layers.push_back({"variables and state of " + name, kColours[layers.size() % kColours.size()],
+    layers.push_back({"variables and state of " + name, colour::of_group(layers.size()),
                       std::vector<int64_t>(columns, bytes)});
     rest -= bytes;
   }
-  layers.push_back({layers.empty() ? "variables and state" : "other variables and state", 9,
+  layers.push_back({layers.empty() ? "variables and state" : "other variables and state", colour::kVariables,
                     std::vector<int64_t>(columns, rest)});
   return layers;
 }
@@ -249,10 +249,10 @@ std::vector<Layer> layers_of(const CostReport& report, const std::vector<size_t>
     return bytes;
   };
   std::vector<Layer> layers = lasting_layers(report.memory, chosen.size());
-  layers.push_back({"inputs", 7, columns(use.inputs)});
-  layers.push_back({"activations", 3, columns(use.activations)});
-  layers.push_back({"gradients", 8, columns(use.gradients)});
-  layers.push_back({"workspace", 5, columns(use.workspace)});
+  layers.push_back({"inputs", colour::kInputs, columns(use.inputs)});
+  layers.push_back({"activations", colour::kActivations, columns(use.activations)});
+  layers.push_back({"gradients", colour::kGradients, columns(use.gradients)});
+  layers.push_back({"workspace", colour::kWorkspace, columns(use.workspace)});
   return layers;
 }
 
@@ -266,26 +266,47 @@ std::string area(int colour, const std::vector<int64_t>& tops, double peak) {
   return fmt::format("<path class=c{} d=\"{}H{}V100z\"/>", colour, path, tops.size());
 }
 
+// What a device has, as a line, if that is not far above the peak; and what the label says of it.
+struct MemoryLimit {
+  MemoryLimit(int64_t limit, int64_t peak) {
+    constexpr int64_t kFar = 4;  // times the peak: the drawing of the memory in use would be too low
+    top = static_cast<double>(peak);
+    if (limit <= 0) return;
+    text = peak > limit
+               ? fmt::format(", {} more than the {} of a device", bytes_text(peak - limit), bytes_text(limit))
+               : fmt::format(", of the {} of a device", bytes_text(limit));
+    if (limit > kFar * peak) return;
+    top = std::max(top, 1.02 * static_cast<double>(limit));
+    line = fmt::format("<path class=limit d=\"M0 {:.3g}H{}\"/>", 100 - 100 * static_cast<double>(limit) / top,
+                       2 * kColumns);
+    text += ", which the red line marks";
+  }
+  double top = 1;
+  std::string line, text;
+};
+
 // The memory at the chosen step of each column, stacked by kind. `axis` is that of time, if columns are times.
 std::string memory_chart(const CostReport& report, const std::vector<size_t>& chosen, const TimeAxis* axis) {
   const MemoryUse& use = report.memory_over_steps;
   const std::vector<Layer> layers = layers_of(report, chosen);
   const int64_t lasting = report.memory.variables + report.memory.optimizer_state + report.memory.caches;
   const int64_t peak = std::max<int64_t>(1, lasting + use.at(use.peak));
+  const MemoryLimit limit(report.device_memory, peak);
   std::string areas, keys;
   std::vector<int64_t> tops(chosen.size());
   for (const Layer& layer : layers) {
     for (size_t c = 0; c < tops.size(); ++c) tops[c] += layer.bytes[c];
-    areas = area(layer.colour, tops, static_cast<double>(peak)) + areas;
+    areas = area(layer.colour, tops, limit.top) + areas;
     if (std::any_of(layer.bytes.begin(), layer.bytes.end(), [](int64_t bytes) { return bytes > 0; }))
       keys += html_key(layer.colour, layer.name);
   }
   const std::string label =
-      fmt::format("memory, {} at the peak, most in step {}", bytes_text(peak), use.peak);
+      fmt::format("memory, {} at the peak, most in step {}{}", bytes_text(peak), use.peak, limit.text);
   std::string text = fmt::format(
-      "<p class=keys>{}</p><p class=scale>{}</p><svg class=chart viewBox=\"0 0 {} 100\" "
-      "preserveAspectRatio=none role=img aria-label=\"{}\">{}",
-      keys, label, chosen.size(), label, areas);
+      "<p class=keys>{}</p><p class=\"scale{}\">{}</p><svg class=chart viewBox=\"0 0 {} 100\" "
+      "preserveAspectRatio=none role=img aria-label=\"{}\">{}{}",
+      keys, report.device_memory > 0 && peak > report.device_memory ? " bad" : "", label, chosen.size(),
+      label, areas, limit.line);
   if (axis)
     text += fmt::format("<g transform=\"scale({})\">{}</g>", static_cast<double>(chosen.size()) / kColumns,
                         axis->lines(200));

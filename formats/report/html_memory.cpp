@@ -12,7 +12,11 @@
 namespace mtfc {
 namespace {
 
-constexpr int kMemoryColour = 2;
+struct MemoryPart {
+  std::string name;
+  int64_t bytes;
+  int colour;
+};
 
 // Tensors alive at the peak that differ only in the number of a repetition.
 struct AliveGroup {
@@ -38,30 +42,30 @@ std::vector<AliveGroup> alive_groups(const std::vector<AliveTensor>& alive) {
 }  // namespace
 
 std::string memory_table(const MemoryCost& memory) {
-  std::vector<std::pair<std::string, int64_t>> parts;
+  std::vector<MemoryPart> parts;
   int64_t variables = memory.variables, state = memory.optimizer_state;
   for (const auto& [name, group] : memory.groups) {
-    parts.insert(parts.end(), {{"variables of " + name, group.variables},
-                               {"optimizer state of " + name, group.optimizer_state}});
+    const int own = colour::of_group(parts.size() / 2);
+    parts.insert(parts.end(), {{"variables of " + name, group.variables, own},
+                               {"optimizer state of " + name, group.optimizer_state, own}});
     variables -= group.variables;
     state -= group.optimizer_state;
   }
   const std::string other = parts.empty() ? "" : "other ";
-  parts.insert(parts.end(), {{other + "variables", variables},
-                             {other + "optimizer state", state},
-                             {"caches", memory.caches},
-                             {"inputs", memory.inputs},
-                             {"activations", memory.activations_at_peak},
-                             {"gradients", memory.gradients},
-                             {"workspace", memory.workspace},
-                             {"alignment and gaps", memory.gaps},
-                             {"together", memory.peak}});
+  parts.insert(parts.end(), {{other + "variables", variables, colour::kVariables},
+                             {other + "optimizer state", state, colour::kVariables},
+                             {"caches", memory.caches, colour::kVariables},
+                             {"inputs", memory.inputs, colour::kInputs},
+                             {"activations", memory.activations_at_peak, colour::kActivations},
+                             {"gradients", memory.gradients, colour::kGradients},
+                             {"workspace", memory.workspace, colour::kWorkspace},
+                             {"alignment and gaps", memory.gaps, colour::kMemory},
+                             {"together", memory.peak, colour::kMemory}});
   std::string html = html_table("memory at the peak", {{"part", true}, {"bytes"}, {"share", true}});
-  for (const auto& [name, bytes] : parts)
-    html += fmt::format("<tr>{}<td data-v=\"{}\">{}</td>{}</tr>\n", html_row_head(html_escaped(name)), bytes,
-                        grouped(bytes),
-                        html_words(html_bar({{static_cast<double>(bytes), kMemoryColour}},
-                                            static_cast<double>(memory.peak))));
+  for (const auto& [name, bytes, own] : parts)
+    html += fmt::format(
+        "<tr>{}<td data-v=\"{}\">{}</td>{}</tr>\n", html_row_head(html_escaped(name)), bytes, grouped(bytes),
+        html_words(html_bar({{static_cast<double>(bytes), own}}, static_cast<double>(memory.peak))));
   return html + std::string(html_table_end());
 }
 

@@ -12,7 +12,18 @@
 
 namespace mtfc {
 
-/// A part of a bar, in one of the colours that html_page.h numbers.
+/// What the colours c1 to c15 of html_page.h mean, the same on all pages and in all drawings.
+namespace colour {
+inline constexpr int kKernels = 1, kMemory = 2, kCommunication = 3, kVariables = 4, kGroup = 6, kInputs = 7,
+                     kBackward = 8, kAtPeak = 9, kForward = 10, kUpdate = 11, kWorkspace = 12,
+                     kActivations = 13, kGradients = 14, kSecondGroup = 15;
+/// That of the variables and the state of a group, by its number: two take turns.
+inline constexpr int of_group(size_t number) {
+  return number % 2 == 0 ? kGroup : kSecondGroup;
+}
+}  // namespace colour
+
+/// A part of a bar, in one of these colours.
 struct BarPart {
   double value;
   int colour;

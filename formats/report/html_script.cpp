@@ -37,9 +37,15 @@ for(const head of table.tHead.rows[0].cells){
 const button=document.createElement("button");button.type="button";button.append(...head.childNodes);head.append(button);
 button.addEventListener("click",()=>sort(table,head))}
 if(table.tBodies[0].rows.length>8)addFilter(table)}
-// Only boxes that scroll have to be reached by the keyboard.
-function markBoxes(){for(const box of document.querySelectorAll(".wide"))
-if(box.scrollWidth>box.clientWidth||box.scrollHeight>box.clientHeight)box.tabIndex=0;else box.removeAttribute("tabindex")}
+// Only boxes that scroll have to be reached by the keyboard, and they say that they scroll.
+function markBoxes(){for(const box of document.querySelectorAll(".wide")){
+const across=box.scrollWidth>box.clientWidth,down=box.scrollHeight>box.clientHeight;
+if(across||down)box.tabIndex=0;else box.removeAttribute("tabindex");
+let hint=box.previousElementSibling;
+if(!hint||!hint.classList.contains("hint")){hint=document.createElement("p");hint.className="dim hint";box.before(hint)}
+hint.hidden=!(across||down);
+hint.textContent="This table scrolls "+(across&&down?"to the right and down":across?"to the right":"down")+"."}}
+addEventListener("beforeprint",()=>{for(const more of document.querySelectorAll(".more"))more.open=true});
 markBoxes();addEventListener("resize",markBoxes);
 )script";
 }

@@ -20,6 +20,13 @@ std::string layout_markup(const Layout& layout);
 /// The quantity that bars of time show: the seconds of a step, or without times the arithmetic.
 double work_of(const CostReport& report);
 
+/// What the report comes to, in a sentence: whether the program fits, and how long a step takes.
+std::string verdict(const CostReport& report);
+/// The main figures in large tiles, and the others folded.
+std::string figures(const CostReport& report);
+/// Which layout is the best, in a sentence, and how many do not fit or are not possible.
+std::string comparison_verdict(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order);
+
 /// A table of all layouts with bars, the best first. Those of which a `details-N` is in the page are links to it.
 std::string comparison_table(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order,
                              size_t in_detail);

@@ -5,10 +5,12 @@ namespace mtfc {
 // Each colour has a contrast of at least 3 with the ground behind it, and text of at least 4.5 (WCAG 2.2).
 std::string_view html_style() {
   return R"(
-:root{--c1:#3a6ea5;--c2:#2f7d46;--c3:#b85c00;--c4:#8a559c;--c5:#c03a3a;--c6:#1c7c84;--c7:#857000;--c8:#c24a80;--c9:#5d6875;
+:root{--c1:#3a6ea5;--c2:#2f7d46;--c3:#b85c00;--c4:#8a559c;--c6:#1c7c84;--c7:#857000;--c8:#c24a80;--c9:#5d6875;
+--c10:#4b4fb5;--c11:#7d5a3c;--c12:#5c7a00;--c13:#0077a3;--c14:#a02bb8;--c15:#00695c;--bad:#b3261e;
 --text:#1b1f24;--dim:#57606a;--line:#c3cad2;--back:#fff;--soft:#f4f6f8;--link:#0a58ca;color-scheme:light dark}
-@media (prefers-color-scheme:dark){:root{--c1:#6ea8dc;--c2:#5cb877;--c3:#e8913a;--c4:#bf93d1;--c5:#ec7f79;--c6:#4fbcc2;--c7:#cdb13f;
---c8:#ee8cb6;--c9:#95a1ae;--text:#e6edf3;--dim:#9da7b1;--line:#3d444d;--back:#0d1117;--soft:#161b22;--link:#79b8ff}}
+@media (prefers-color-scheme:dark){:root{--c1:#6ea8dc;--c2:#5cb877;--c3:#e8913a;--c4:#bf93d1;--c6:#4fbcc2;--c7:#cdb13f;
+--c8:#ee8cb6;--c9:#95a1ae;--c10:#a3a6f5;--c11:#c9a27e;--c12:#a5c44a;--c13:#58b9e0;--c14:#dd8af0;--c15:#5fc4a8;--bad:#ff8a80;
+--text:#e6edf3;--dim:#9da7b1;--line:#3d444d;--back:#0d1117;--soft:#161b22;--link:#79b8ff}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:75rem;padding:1rem 1.25rem;background:var(--back);color:var(--text);font:16px/1.45 system-ui,sans-serif}
 a{color:var(--link)}:focus-visible{outline:3px solid var(--link);outline-offset:2px}
@@ -22,8 +24,12 @@ code{font-size:.95em;overflow-wrap:anywhere}
 nav{font-size:.9rem;margin:1em 0}nav ul{margin:0;padding:0;list-style:none}nav>ul>li{margin:.35em 0;overflow-wrap:anywhere}
 nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;font-size:.85rem}
 .c1{background:var(--c1);fill:var(--c1)}.c2{background:var(--c2);fill:var(--c2)}.c3{background:var(--c3);fill:var(--c3)}
-.c4{background:var(--c4);fill:var(--c4)}.c5{background:var(--c5);fill:var(--c5)}.c6{background:var(--c6);fill:var(--c6)}
+.c4{background:var(--c4);fill:var(--c4)}.c6{background:var(--c6);fill:var(--c6)}
 .c7{background:var(--c7);fill:var(--c7)}.c8{background:var(--c8);fill:var(--c8)}.c9{background:var(--c9);fill:var(--c9)}
+.c10{background:var(--c10);fill:var(--c10)}.c11{background:var(--c11);fill:var(--c11)}.c12{background:var(--c12);fill:var(--c12)}
+.c13{background:var(--c13);fill:var(--c13)}.c14{background:var(--c14);fill:var(--c14)}.c15{background:var(--c15);fill:var(--c15)}
+.verdict{font-size:1.15rem;margin:.6em 0}.bad,.figures .bad dd,.list .bad{color:var(--bad)}
+.limit{fill:none;stroke:var(--bad);stroke-width:2;vector-effect:non-scaling-stroke}
 .key{white-space:nowrap;margin-right:.8em}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.35em}
 .chart{display:block;width:100%;height:11rem;background:var(--soft)}
 .lane{display:block;width:100%;height:1.6rem;background:var(--soft);margin-bottom:.3em}
@@ -39,6 +45,9 @@ nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;fo
 .cloud small.y{right:calc(100% + .4rem);transform:translateY(50%)}.cloud i.x{top:0;bottom:0;border-left:1px dashed var(--line)}
 .cloud i.y{left:0;right:0;border-top:1px dashed var(--line)}
 .list .best th,.list .best td{font-weight:700}
+.more{margin:.5em 0}.more summary{color:var(--link);font-size:.9rem}
+.large{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr))}.large dd{font-size:1.5rem}
+.hint{margin:.2em 0}
 dl{margin:.6em 0}dd{margin:0;overflow-wrap:anywhere}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));gap:.6rem}
 .figures div{background:var(--soft);padding:.5rem .7rem;border-radius:.4rem;display:flex;flex-direction:column-reverse;justify-content:flex-end}
@@ -70,12 +79,13 @@ figure{margin:0;padding:.7rem;background:var(--soft);border-radius:.4rem;min-wid
 .matrix td[style]{border:1px solid #57606a;color:#1b1f24;text-align:center;padding:.35rem .45rem;min-width:2.2rem}
 .matrix .gap,.mesh .gap{text-align:center;color:var(--dim)}
 @media (max-width:40rem){body{padding:.7rem}.origin div{display:block}.cloud{margin-left:4.2rem}
-.figures{grid-template-columns:1fr 1fr}.list th,.list td{padding:.25rem .35rem}.list th:first-child{min-width:8.5rem}}
+.figures,.large{grid-template-columns:1fr 1fr}.large dd{font-size:1.2rem}.list th,.list td{padding:.25rem .35rem}.list th:first-child{min-width:8.5rem}}
 @media print{@page{size:A4;margin:12mm}
-:root{--c1:#3a6ea5;--c2:#2f7d46;--c3:#b85c00;--c4:#8a559c;--c5:#c03a3a;--c6:#1c7c84;--c7:#857000;--c8:#c24a80;--c9:#5d6875;
+:root{--c1:#3a6ea5;--c2:#2f7d46;--c3:#b85c00;--c4:#8a559c;--c6:#1c7c84;--c7:#857000;--c8:#c24a80;--c9:#5d6875;
+--c10:#4b4fb5;--c11:#7d5a3c;--c12:#5c7a00;--c13:#0077a3;--c14:#a02bb8;--c15:#00695c;--bad:#b3261e;
 --text:#000;--dim:#333;--back:#fff;--soft:#f4f6f8;--line:#999;--link:#000;color-scheme:light}
 body{max-width:none;font-size:9pt;line-height:1.3;padding:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}
-nav,.screen,.filter{display:none}.paper{display:block}a{text-decoration:none}
+nav,.screen,.filter,.hint,.readout{display:none}.paper{display:block}a{text-decoration:none}
 .list thead th{position:static}.list thead button:after{content:""}
 .list tbody tr:nth-child(n+7){display:none}.wide{overflow:visible;max-height:none;break-inside:avoid}
 .list th,.list td{padding:.1rem .3rem}table,.dim,.scale,.keys{font-size:8pt}details .members{display:none}

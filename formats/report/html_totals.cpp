@@ -14,8 +14,6 @@
 namespace mtfc {
 namespace {
 
-constexpr int kKernelColour = 1, kPeakColour = 2, kCollectiveColour = 3, kSentColour = 4;
-
 // What steps of one kind, or over the same axes, come to.
 struct StepTotals {
   int64_t runs = 0;
@@ -63,9 +61,11 @@ std::string totals_table(const std::string& label, const std::string& name, cons
     if (timed)
       html += html_number(
           total.seconds, seconds_text(total.seconds),
-          html_bar({{total.seconds, total.communicates ? kCollectiveColour : kKernelColour}}, longest));
+          html_bar({{total.seconds, total.communicates ? colour::kCommunication : colour::kKernels}},
+                   longest));
     html += html_number(total.flops, count_text(total.flops, "")) +
-            html_number(sent, bytes_text(total.bytes_sent), html_bar({{sent, kSentColour}}, most_sent)) +
+            html_number(sent, bytes_text(total.bytes_sent),
+                        html_bar({{sent, colour::kCommunication}}, most_sent)) +
             "</tr>\n";
   }
   return html + std::string(html_table_end());
@@ -79,9 +79,9 @@ std::string parts_table(const CostReport& report, size_t depth) {
   double most_sent = 0;
   for (const PartTime& part : parts) most_sent = std::max(most_sent, static_cast<double>(part.bytes_sent));
   std::string html =
-      "<h4>By layer</h4><p class=keys>" + html_key(kKernelColour, "kernels") +
-      html_key(kCollectiveColour, "collectives") + html_key(kPeakColour, "at peak rates") +
-      html_key(kSentColour, "sent") +
+      "<h4>By layer</h4><p class=keys>" + html_key(colour::kKernels, "kernels") +
+      html_key(colour::kCommunication, "collectives, and bytes sent") +
+      html_key(colour::kAtPeak, "at peak rates") +
       "</p><p class=dim>Blocks that are repeated are added up. Collectives may run beside kernels.</p>" +
       html_table("time and bytes by layer",
                  {{"block"}, {"time"}, {"kernels"}, {"collectives"}, {"at peak"}, {"share"}, {"sent"}}, 1);
@@ -90,15 +90,17 @@ std::string parts_table(const CostReport& report, size_t depth) {
                  share = together > 0 ? part.at_peak_s / together : 0;
     const auto sent = static_cast<double>(part.bytes_sent);
     html += "<tr>" + html_row_head(part.part.empty() ? "(no block)" : html_escaped(folded(part.names))) +
-            html_number(together, seconds_text(together),
-                        html_bar({{part.kernels_s, kKernelColour}, {part.collectives_s, kCollectiveColour}},
-                                 longest) +
-                            html_bar({{part.at_peak_s, kPeakColour}}, longest)) +
+            html_number(
+                together, seconds_text(together),
+                html_bar({{part.kernels_s, colour::kKernels}, {part.collectives_s, colour::kCommunication}},
+                         longest) +
+                    html_bar({{part.at_peak_s, colour::kAtPeak}}, longest)) +
             html_number(part.kernels_s, seconds_text(part.kernels_s)) +
             html_number(part.collectives_s, seconds_text(part.collectives_s)) +
             html_number(part.at_peak_s, seconds_text(part.at_peak_s)) +
             fmt::format("<td data-v=\"{:.4g}\">{:.0f} %</td>", share, 100 * share) +
-            html_number(sent, bytes_text(part.bytes_sent), html_bar({{sent, kSentColour}}, most_sent)) +
+            html_number(sent, bytes_text(part.bytes_sent),
+                        html_bar({{sent, colour::kCommunication}}, most_sent)) +
             "</tr>\n";
   }
   return html + std::string(html_table_end());

@@ -22,43 +22,6 @@ struct PageSection {
   bool on_paper = true;
 };
 
-std::string figures(const CostReport& report) {
-  std::string html = "<dl class=figures>";
-  const auto add = [&](const std::string& name, const std::string& value) {
-    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
-  };
-  if (report.time) {
-    add("a step, on " + html_escaped(report.time->hardware), seconds_text(report.time->step_s));
-    add("kernels", seconds_text(report.time->compute_s));
-    add("communication", seconds_text(report.time->communication_s));
-    add("efficiency (MFU)", fmt::format("{:.3g} %", 100 * report.time->efficiency));
-  }
-  if (report.training) {
-    add("tokens per second", amount_text(report.training->tokens_per_second));
-    if (report.training->tokens) add("for all tokens", duration_text(report.training->seconds));
-    if (report.training->price) add("price", amount_text(*report.training->price));
-  }
-  add("devices", grouped(report.layout.mesh.devices()));
-  add("parameters", count_text(report.parameters.count, ""));
-  add("einsum per device", count_text(report.arithmetic.einsum_per_device, "FLOP"));
-  add("duplication", fmt::format("{:.3g}", report.arithmetic.duplication));
-  add("imbalance", fmt::format("{:.3g}", report.arithmetic.imbalance));
-  add("sent per device", bytes_text(report.communication.total.bytes_sent));
-  if (const auto& nodes = report.communication.between_nodes)
-    add("sent to other nodes, per node", bytes_text(nodes->most()));
-  add("collectives", grouped(report.communication.total.count));
-  if (report.plan) {
-    add("plan cost", report.plan->hardware.empty() ? grouped(plan_cost(report))
-                                                   : seconds_text(plan_seconds(*report.plan)));
-    add("above the bound by", fmt::format("{:.3g} %", 100 * plan_gap(*report.plan)));
-  }
-  add("memory at the peak, per device", bytes_text(report.memory.peak));
-  if (report.device_memory > 0)
-    add("of a device's memory", fit_text(report.memory.peak, report.device_memory));
-  add("of which variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
-  return html + "</dl>";
-}
-
 std::string warnings_list(const CostReport& report) {
   std::string html;
   for (const std::string& warning : report.warnings)
@@ -138,10 +101,12 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     const std::string points = comparison_points(layouts, order);
     std::vector<PageSection> inner;
     if (!points.empty()) inner.push_back({"points", "Time and memory", points});
-    page.add({"comparison", "Layouts",
-              "<p class=dim>The best comes first. Numbers say in which order the layouts were given.</p>\n" +
-                  comparison_table(layouts, order, kMostInDetail)},
-             inner);
+    page.add(
+        {"comparison", "Layouts",
+         comparison_verdict(layouts, order) +
+             "<p class=dim>The best comes first. Numbers say in which order the layouts were given.</p>\n" +
+             comparison_table(layouts, order, kMostInDetail)},
+        inner);
   }
   size_t shown = 0;
   std::string entry;
@@ -155,7 +120,7 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     for (PageSection& section : inner)
       if (shown > 1 && !section.id.starts_with("totals")) section.on_paper = false;
     page.add({fmt::format("details-{}", index + 1), number + layout_markup(report.layout),
-              figures(report) + warnings_list(report), shown <= kMostOnPaper},
+              verdict(report) + figures(report) + warnings_list(report), shown <= kMostOnPaper},
              inner);
   }
   std::string subtitle = html_escaped(entry) + ", predicted by mtfc";

@@ -183,7 +183,7 @@ TEST_CASE("time and memory share an axis") {
   report.memory_over_steps = {{0, 0, 0, 0}, {250, 0, 500, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 2};
   const std::string drawn = step_drawing(report);
   // Activations: 250 bytes for two of eight seconds, which are 125 of 500 columns, then 500 for four.
-  CHECK(has(drawn, "<path class=c3 d=\"M0 100V25H125V0H375V50H500V100z\"/>"));
+  CHECK(has(drawn, "<path class=c13 d=\"M0 100V25H125V0H375V50H500V100z\"/>"));
   CHECK(has(drawn, "<span style=\"left:0.0%\">0 s</span><span style=\"left:25.0%\">2 s</span>"));
   CHECK(count(drawn, "class=axis") == 1);
   // The same lines in both lanes and, half as wide, in the memory.
@@ -362,6 +362,55 @@ TEST_CASE("a page says where its figures come from") {
         "<dt>devices per node</dt><dd>16</dd>", "latency 2.00 us"})
     CHECK(has(page, fact));
   CHECK(page == report_html({example()}, options));
+}
+
+TEST_CASE("a page begins with what it comes to, and has five large figures") {
+  ComparedLayout layout = example();
+  CostReport& report = *layout.report;
+  TimeCost& time = report.time.emplace();
+  time.step_s = 4;
+  time.compute_s = 3;
+  time.hardware = "h<1>";
+  report.memory.peak = 1 << 20;
+  CHECK(has(
+      page_of({layout}),
+      "<p class=\"verdict\">A step takes 4.00 s on 32 devices of h&lt;1&gt;, 25 % of it communication that "
+      "kernels do not hide, and needs 1.00 MiB of memory.</p>"));
+  report.device_memory = 1 << 19;
+  const std::string page = page_of({layout});
+  CHECK(has(page,
+            "<p class=\"verdict bad\"><strong>Does not fit:</strong> a device needs 1.00 MiB of memory, 512 "
+            "KiB more "
+            "than it has. A step takes 4.00 s"));
+  const size_t large = page.find("<dl class=\"figures large\">"), end = page.find("</dl>", large);
+  CHECK(count(page.substr(large, end - large), "<dt>") == 5);
+  CHECK(count(page.substr(large, end - large), "<div class=bad>") == 1);
+  CHECK(page.find("<summary>More figures</summary>") > end);
+  // Several: the best one, and how many there are of the others.
+  ComparedLayout fitting = example(), impossible = example();
+  impossible.report.reset();
+  const std::string several = page_of({layout, fitting, impossible});
+  CHECK(has(several, "<p class=\"verdict\">Of 3 layouts, number 2 is the best: <strong>rows:2,<wbr>cols:16"));
+  CHECK(has(several, "; 1 does not fit; 1 is not possible.</p>"));
+  CHECK(has(page_of({layout, layout}), "<p class=\"verdict bad\">Of 2 layouts, none is possible and fits"));
+}
+
+TEST_CASE("the memory of a device is a line in the drawing, unless it is far above the peak") {
+  CostReport report = *example().report;
+  report.memory.peak = 1000;
+  CHECK_FALSE(has(step_drawing(report), "class=limit"));
+  report.device_memory = 500;
+  const std::string drawn = step_drawing(report);
+  CHECK(has(drawn, "<path class=limit d=\"M0 50H2000\"/>"));
+  CHECK(has(
+      drawn,
+      "<p class=\"scale bad\">memory, 1,000 B at the peak, most in step 1, 500 B more than the 500 B of a "
+      "device, which the red line marks</p>"));
+  report.device_memory = 2000;
+  CHECK(has(step_drawing(report), "<path class=limit d=\"M0 1.96H2000\"/>"));
+  CHECK_FALSE(has(step_drawing(report), "bad"));
+  report.device_memory = 100000;
+  CHECK_FALSE(has(step_drawing(report), "class=limit"));
 }
 
 TEST_CASE("points of layouts are numbered, and the list says which ones no other beats") {
