@@ -1,4 +1,4 @@
-// The layout table of the Mesh-TensorFlow paper (section 4): the costs of two fully-connected layers under
+// The layout table of the Mesh-TensorFlow paper (section 8): the costs of two fully-connected layers under
 // five layouts, while every size and every axis is doubled, one at a time.
 
 #include <doctest/doctest.h>

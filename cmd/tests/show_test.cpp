@@ -63,7 +63,7 @@ TEST_CASE("a pattern that matches no tensor is an error with the nearest one tha
   CHECK(shown(kLayers + "'nothing*'") == problem + "'nothing*' (mtfc show --all lists the tensors)\n");
 }
 
-// The mesh and the layout of the two-layer model are those of section 4 and of appendix A of the Mesh-TensorFlow paper.
+// The mesh and the layout of the two-layer model are those of section 8 and of appendix A of the Mesh-TensorFlow paper.
 TEST_CASE("a tensor is drawn with the ranks that hold its shards") {
   CHECK(shown("two_layer.json h " + kTwoByTwo) ==
         R"(exit 0: h  f32 [batch 1024/rows, hidden 4096/cols], computed by train
