@@ -1,7 +1,8 @@
 #pragma once
-// A subcommand of mtfc: a row of the table in main.cpp.
+// A subcommand of mtfc: a row of the table in command.cpp.
 
 #include <functional>
+#include <span>
 
 namespace mtfc {
 
@@ -17,6 +18,9 @@ struct Command {
   std::function<int()> (*setup)(CommandLine& line);
   bool runs_nothing = false;  // it only makes programs; see prepare_heap_for_graphs()
 };
+
+/// All of them, in the order of the alphabet.
+std::span<const Command* const> all_commands();
 
 extern const Command kCalibrateCommand;
 extern const Command kCheckCommand;

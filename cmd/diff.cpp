@@ -113,10 +113,11 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("A", options->a,
                   "the first layout: rules, as in batch:rows, or a layout file; or the second program")
       .required()
+      .may_be_empty()
       .type_name("LAYOUT|PROGRAM");
   line.add_hint("--layout",
                 "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4");
-  line.add_option("B", options->b, "the second layout").type_name("LAYOUT");
+  line.add_option("B", options->b, "the second layout").may_be_empty().type_name("LAYOUT");
   line.set_group(OptionGroup::kModel);
   line.add_option("--mesh", options->meshes,
                   "the mesh of both layouts, as in rows:2,cols:4; given twice, that of A and that of B")

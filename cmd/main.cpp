@@ -1,4 +1,4 @@
-// mtfc: the table of subcommands, and the place that catches errors. Ranks catch theirs in cmd/launch/ranks.h, since
+// mtfc: the subcommands, and the place that catches errors. Ranks catch theirs in cmd/launch/ranks.h, since
 // they show them before MPI ends.
 
 #include <algorithm>
@@ -24,12 +24,6 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {
-    &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
-    &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kManCommand,
-    &kOpsCommand,       &kReportCommand,  &kRunCommand,      &kSchemaCommand,     &kSearchCommand,
-    &kShowCommand,      &kSlurmCommand,   &kVerifyCommand};
-
 int run(int argc, char** argv) {
   const std::string version = version_text();
   CommandParser parser(
@@ -39,7 +33,7 @@ int run(int argc, char** argv) {
       version);
   bool no_color = false;
   std::map<std::string, std::function<int()>> actions;
-  for (const Command* command : kCommands) {
+  for (const Command* command : all_commands()) {
     CommandLine line = parser.add_command(command->name, command->summary);
     line.add_flag("--no-color", no_color, "print no colours on a terminal");
     line.add_version_flag(version);

@@ -469,6 +469,7 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(1, 2147483647))
       .type_name("N");
   line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
+      .may_be_empty()
       .type_name("DIM:AXIS,...|FILE");
   add_memory_limit(
       line, options->memory_limit,

@@ -142,7 +142,6 @@ void check(const GenerateOptions& options) {
     throw UserError("the prompt and the source must both be texts, or both be ids",
                     "give --prompt with --source, or --prompt-tokens with --source-tokens");
   if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens exclude each other");
-  if (options.stop && options.stop->empty()) throw UserError("--stop: the text is empty");
   const size_t beginnings = std::max(options.prompt_count(), options.source_count());
   if (static_cast<int64_t>(beginnings) > kMostSequences / options.samples)
     throw UserError(fmt::format("{} {} with {} samples each are more than {} sequences", beginnings,

@@ -19,6 +19,7 @@ struct ParserNotes {
     std::vector<std::string> choices;
     std::function<std::vector<std::string>()> proposals;
     std::string hint_if_repeated;
+    bool may_be_empty = false;
   };
   std::map<const CLI::Option*, OfOption> options;
   struct OfCommand {
@@ -214,13 +215,17 @@ class WrappingFormatter : public CLI::Formatter {
   size_t width_;
 };
 
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
 OptionEntry entry_of(const CLI::Option& option, const ParserNotes& notes) {
   OptionEntry entry;
   entry.is_argument = option.get_positional();
   if (entry.is_argument) entry.names.push_back(option.get_name(true, false));
   for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
-  entry.takes_value = option.get_items_expected_max() > 0;
+  entry.takes_value = takes_value(option);
   entry.is_repeatable = option.get_expected_max() == CLI::detail::expected_max_vector_size;
   entry.is_required = option.get_required();
   entry.default_value = option.get_default_str();
@@ -252,6 +257,23 @@ const CLI::App& program_of(const CLI::App& app) {
   return app.get_parent() ? *app.get_parent() : app;
 }
 
+// CLI11 takes the next argument for the value of `--name=`. As two words, the value is the empty one that it is.
+std::vector<std::string> with_empty_values(const std::vector<std::string>& arguments, const CLI::App& app) {
+  std::vector<std::string> words;
+  const CLI::App* used = &app;
+  for (const std::string& word : arguments) {
+    if (used == &app)
+      for (const CLI::App* command : all_commands(app))
+        if (command->check_name(word)) used = command;
+    const std::string name = word.substr(0, word.size() - 1);
+    const CLI::Option* option =
+        word.starts_with("--") && word.ends_with('=') ? used->get_option_no_throw(name) : nullptr;
+    words.push_back(option && takes_value(*option) ? name : word);
+    if (words.back() != word) words.emplace_back();
+  }
+  return words;
+}
+
 }  // namespace
 
 Option& Option::type_name(const std::string& name) {
@@ -274,7 +296,9 @@ Option& Option::propose(std::function<std::vector<std::string>()> values) {
 }
 
 Option& Option::transform(const std::function<std::string(std::string& text)>& rewrite) {
-  option_->transform(CLI::Validator(rewrite, ""));
+  // An empty value is refused afterwards.
+  const auto rewrite_text = [rewrite](std::string& text) { return text.empty() ? "" : rewrite(text); };
+  option_->transform(CLI::Validator(rewrite_text, ""));
   return *this;
 }
 
@@ -285,6 +309,11 @@ Option& Option::show_default() {
 
 Option& Option::required() {
   option_->required();
+  return *this;
+}
+
+Option& Option::may_be_empty() {
+  notes_->options[option_].may_be_empty = true;
   return *this;
 }
 
@@ -367,6 +396,12 @@ void CommandLine::set_examples(const std::string& commands) {
 
 Option CommandLine::added(CLI::Option* option) const {
   option->group(heading(group_));
+  const auto problem_of = [option, notes = notes_](const std::string& value) {
+    return !value.empty() || notes->options[option].may_be_empty
+               ? std::string()
+               : "the value is empty, as it is where a variable of the shell is not set";
+  };
+  if (takes_value(*option)) option->check(CLI::Validator(problem_of, ""));
   return {option, notes_};
 }
 
@@ -416,7 +451,7 @@ std::vector<std::string> CommandLine::given(const std::vector<std::string>& with
     if (!option->get_positional()) words.push_back(name);
     if (delimiter != '\0')
       words.push_back(CLI::detail::join(option->results(), std::string(1, delimiter)));
-    else if (option->get_items_expected_max() > 0)
+    else if (takes_value(*option))
       words.push_back(option->results().at(before));
   }
   return words;
@@ -440,6 +475,7 @@ CommandLine CommandParser::add_command(const std::string& name, const std::strin
 }
 
 Request CommandParser::parse(std::vector<std::string> arguments) {
+  arguments = with_empty_values(arguments, *app_);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
     app_->parse(std::move(arguments));

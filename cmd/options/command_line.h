@@ -50,6 +50,8 @@ class Option {
   /// --help shows the value that the variable has now.
   Option& show_default();
   Option& required();
+  /// An empty value is right, as it is of a layout that splits nothing. For any other option, it is an error.
+  Option& may_be_empty();
   /// One text is a list of values, as in batch,hidden.
   Option& split_at(char delimiter);
   /// Sets the hint of the error that the option is given more than once.
@@ -65,7 +67,8 @@ class Option {
 
 /// The options of one command; a handle, valid as long as the parser. A name is either `--long`, `-s`, both as in
 /// `--quiet,-q`, or `WORD` for an argument without a name. Each takes one value and may be given once; a vector
-/// takes one value each time that its option is given, or all arguments if it has no name.
+/// takes one value each time that its option is given, or all arguments if it has no name. An empty value is an error, since
+/// it is that of an unset variable in a script.
 class CommandLine {
  public:
   CommandLine(CLI::App* app, ParserNotes* notes) : app_(app), notes_(notes) {}

@@ -190,6 +190,27 @@ TEST_CASE("checks and rewrites refuse a value in their own words") {
         "error: --bytes: expected dozen, found score (see mill grind --help)");
 }
 
+TEST_CASE("an empty value is a mistake, unless the option says that it is right") {
+  const auto empty = [](const std::string& name) {
+    return "error: " + name +
+           ": the value is empty, as it is where a variable of the shell is not set (see mill grind --help)";
+  };
+  for (const std::string name :
+       {"--mesh", "--form", "--threads", "--bytes", "--scale", "--rate", "--set", "--dims"}) {
+    CHECK(mistake({"grind", "wheat", name, ""}) == empty(name));
+    CHECK(mistake({"grind", "wheat", name + "="}) == empty(name));
+    CHECK(mistake({"grind", name + "=", "wheat"}) == empty(name));
+  }
+  CHECK(mistake({"grind", "wheat", "-o", ""}) == empty("-o"));
+  CHECK(mistake({"grind", ""}) == empty("FILE"));
+  CHECK(mistake({"grind", "wheat", "--quiet="}) == "");
+  Mill mill;
+  mill.line().option("--mesh").may_be_empty();
+  const Values values = mill.values({"grind", "--mesh=", "wheat"});
+  CHECK(values.mesh == "");
+  CHECK(values.file == "wheat");
+}
+
 TEST_CASE("words that nothing takes") {
   CHECK(mistake({"gring", "wheat"}) == "error: there is no command 'gring' (did you mean 'grind'?)");
   CHECK(mistake({"bake"}) == "error: there is no command 'bake' (see mill --help)");

@@ -1,15 +1,22 @@
 // Mistakes on the command line: the complete text, and exit code 2.
 
+#include "cmd/options/command_line.h"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "cmd/command.h"
 #include "cmd/testing/shell.h"
+#include "core/diagnostics/error.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::command_line_test {
@@ -31,6 +38,38 @@ std::string printed(const std::string& arguments) {
 
 std::string refusal(const std::string& text) {
   return "exit 2: mtfc: error: " + text + "\n";
+}
+
+// A layout without rules splits nothing.
+const std::map<std::string, std::set<std::string>> kMayBeEmpty = {
+    {"--layout",
+     {"check", "compile", "cost-report", "explain", "generate", "run", "search", "show", "slurm", "verify"}},
+    {"A", {"diff"}},
+    {"B", {"diff"}}};
+
+CommandEntry entry_of(const Command& command) {
+  CommandParser parser("mtfc", "", "mtfc");
+  CommandLine line = parser.add_command(command.name, "");
+  const auto options = command.setup(line);  // holds them
+  return line.table().commands.at(0);
+}
+
+// The error of the arguments, or "".
+std::string mistake(const Command& command, std::vector<std::string> arguments) {
+  CommandParser parser("mtfc", "", "mtfc");
+  CommandLine line = parser.add_command(command.name, "");
+  const auto options = command.setup(line);  // holds them
+  arguments.insert(arguments.begin(), command.name);
+  try {
+    parser.parse(arguments);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string refusal_of(const std::string& name) {
+  return "error: " + name + ": the value is empty, as it is where a variable of the shell is not set (see ";
 }
 
 }  // namespace
@@ -184,6 +223,39 @@ TEST_CASE("missing and repeated arguments") {
         "NAME=FILE.npy)\n");
   CHECK(said("run mnist.json --valid-every 3") ==
         refusal("--valid-every needs --valid (give the held-out data with --valid NAME=SPEC)"));
+}
+
+// A script whose variable is not set gives an empty value, which must not pass for an option that is not given.
+TEST_CASE("an empty value is an error for every option of every command, except for layouts") {
+  size_t options = 0, arguments = 0;
+  for (const Command* command : all_commands()) {
+    std::vector<std::string> before;  // values of earlier arguments
+    for (const OptionEntry& option : entry_of(*command).options) {
+      if (!option.takes_value) continue;
+      const std::string& name = option.names.front();
+      CAPTURE(command->name);
+      CAPTURE(name);
+      const auto exempt = kMayBeEmpty.find(name);
+      const bool may_be_empty = exempt != kMayBeEmpty.end() && exempt->second.contains(command->name);
+      std::vector<std::vector<std::string>> tries;
+      if (option.is_argument) {
+        ++arguments;
+        tries = {before};
+        tries[0].emplace_back();
+        before.emplace_back(option.choices.empty() ? "x" : option.choices.front());
+      } else {
+        for (const std::string& each : option.names) {
+          ++options;
+          tries.push_back({each, ""});
+          if (each.starts_with("--")) tries.push_back({each + "="}), tries.push_back({each + "=", "x"});
+        }
+      }
+      for (const std::vector<std::string>& words : tries)
+        CHECK(mistake(*command, words).starts_with(refusal_of(name)) != may_be_empty);
+    }
+  }
+  CHECK(options > 200);
+  CHECK(arguments > 15);
 }
 
 TEST_CASE("values of options") {
