@@ -99,6 +99,19 @@ std::string remove_older(const std::string& folder, int64_t keep) {
   return "";
 }
 
+// Refuses a checkpoint in the place of the folder that holds it: a run would begin anew in it.
+void refuse_checkpoint(const std::string& path) {
+  std::string above = (fs::path(path) / "." / "..").lexically_normal().string();
+  if (above.size() > 1 && above.ends_with('/')) above.pop_back();
+  const std::string name = fs::path(path + "/").parent_path().filename().string();
+  std::error_code ignored;
+  const bool exists = fs::is_directory(path, ignored) && missing_file(path).empty();
+  if (!exists && !(step_of(name) && !checkpoint_steps(above).empty())) return;
+  throw UserError(fmt::format("--checkpoint takes a folder of checkpoints, but '{}' is {}", path,
+                              exists ? "a checkpoint itself" : "the place of a checkpoint"),
+                  fmt::format("name the folder that holds it: --checkpoint {}", above));
+}
+
 // Plans the file of a program's variables with these checksums.
 SafetensorsPlan plan_of(const Program& program, int64_t step,
                         const std::map<std::string, uint64_t>& checksums) {
@@ -149,6 +162,7 @@ std::string earlier_checkpoint_text(const std::string& path) {
 }
 
 std::string checkpoint_start(const std::string& folder, bool resume) {
+  refuse_checkpoint(folder);
   const std::vector<int64_t> steps = checkpoint_steps(folder);
   if (steps.empty()) return "";
   const std::string last = checkpoint_path(folder, steps.back());
@@ -160,6 +174,7 @@ std::string checkpoint_start(const std::string& folder, bool resume) {
 }
 
 CheckpointFolder::CheckpointFolder(const std::string& path) {
+  refuse_checkpoint(path);
   std::error_code error;
   const bool is_new = fs::create_directories(path, error);
   if (error) fail(path, error.value());
@@ -228,6 +243,7 @@ Continuation read_checkpoint(const Program& program, const std::string& path) {
   try {
     found.notes = read_checkpoint_notes(path + "/" + kNotesName);
     file = read_safetensors(tensors);
+    if (!file.unreadable.empty()) throw RunError(file.unreadable.begin()->second);
   } catch (const UnreadableFile& error) {
     throw RunError(
         fmt::format("cannot read the checkpoint: {}{}", error.what(), earlier_checkpoint_text(tensors)));

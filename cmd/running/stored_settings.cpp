@@ -52,6 +52,8 @@ std::optional<StoredSettings> stored_settings(const std::vector<std::string>& pa
       // Without the settings, the run would go on as another one.
       if (fs::exists(folder + "/" + kNotesName, ignored))
         throw RunError(fmt::format("cannot read the checkpoint: {}", error.what()));
+    } catch (const DamagedNotes& error) {
+      throw RunError(error.what() + earlier_checkpoint_text(folder + "/" + kNotesName));
     } catch (const RunError&) {
       continue;
     }

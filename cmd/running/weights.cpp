@@ -63,6 +63,8 @@ std::vector<Safetensors> read_files(const std::string& path) {
 void add_file(Safetensors& file, const NameMap& map, FoundTensors& found) {
   const std::vector<std::string> state = names_in_json(file.metadata[kStateKey]);
   const std::set<std::string> of_optimizer(state.begin(), state.end());
+  for (const auto& [name, why] : file.unreadable)
+    if (map.renamed(name)) throw RunError(fmt::format("{} (--map '{}=' leaves the tensor out)", why, name));
   for (auto& [name, array] : file.tensors) {
     const std::optional<std::string> called = map.renamed(name);
     if (!called) continue;
@@ -127,6 +129,7 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
   for (const std::string& path : paths)
     for (Safetensors& file : read_files(tensors_file(path))) {
       for (const auto& [name, array] : file.tensors) names.push_back(name);
+      for (const auto& [name, why] : file.unreadable) names.push_back(name);
       add_file(file, map, found);
     }
   map.require_use(names);

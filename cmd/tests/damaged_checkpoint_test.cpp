@@ -96,6 +96,39 @@ TEST_CASE("a flipped bit is noticed, and the checkpoint before it is named") {
   }
 }
 
+TEST_CASE("a changed digit of checkpoint.json is noticed, and the checkpoint before it is named") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 4 --every 2 --checkpoint ck") == "exit 0: ");
+  const std::string file = "ck/step_00000004/checkpoint.json", good = folder.read(file);
+  // FNV-1a as it was published (Fowler, Noll and Vo): 64 bits of all that stands before the last key.
+  const size_t end = good.rfind(",\"checksum\":");
+  REQUIRE(end != std::string::npos);
+  uint64_t hash = 14695981039346656037U;
+  for (size_t i = 0; i < end; ++i) hash = (hash ^ static_cast<unsigned char>(good[i])) * 1099511628211U;
+  CHECK(good.substr(end) == fmt::format(",\"checksum\":\"{:016x}\"}}\n", hash));
+  const std::string damaged = refusal(file +
+                                      " is damaged: its contents differ from its checksum (remove or rename "
+                                      "'ck/step_00000004' to continue from 'ck/step_00000002')");
+  const std::vector<std::pair<std::string, std::string>> changes = {{"\"rows\":24", "\"rows\":25"},
+                                                                    {"\"rows\":24", "\"rows\":0"},
+                                                                    {"\"seed\":0", "\"seed\":1"},
+                                                                    {"\"step\":4", "\"step\":2"},
+                                                                    {"\"checksum\":\"", "\"checksum\":\"1"}};
+  for (const auto& [from, to] : changes) {
+    CAPTURE(to);
+    std::string bad = good;
+    REQUIRE(bad.find(from) != std::string::npos);
+    bad.replace(bad.find(from), from.size(), to);
+    write(folder, file, bad);
+    CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume") == damaged);
+    CHECK(folder.said("$RUN --steps 6 --load ck") == damaged);
+    CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume --mesh a:2 --layout hidden:a") == damaged);
+  }
+  // Older checkpoints have no checksum.
+  write(folder, file, good.substr(0, end) + "}\n");
+  CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume") == "exit 0: ");
+}
+
 TEST_CASE("generate notices a flipped bit") {
   const Folder folder;
   const std::string options =

@@ -223,6 +223,21 @@ TEST_CASE("a pattern of --map that renames nothing is a mistake") {
                 "(the file has 'h.0."));
 }
 
+TEST_CASE("a tensor of a type that can't be read is left out by --map, or else refused") {
+  const Folder folder;
+  std::vector<Tensor> tensors = kOthers;
+  tensors.push_back({"h.0.c_attn.scale", "F8_E4M3", {4}, "abcd"});
+  folder.write("w.safetensors", file_of(tensors));
+  CHECK(folder.loaded(std::string("--load w.safetensors") + kMap) ==
+        refusal("w.safetensors: the .safetensors header says that 'h.0.c_attn.scale' has elements of type "
+                "'F8_E4M3', which can't be read (BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 can) "
+                "(--map 'h.0.c_attn.scale=' leaves the tensor out)"));
+  for (const char* left_out : {" --map 'h.*.c_attn.scale='", " --map 'h.0.c_attn.scale='"}) {
+    CHECK(folder.loaded(std::string("--load w.safetensors") + kMap + left_out) == "exit 0: ");
+    CHECK(folder.values("out") == counted(16, 200));
+  }
+}
+
 TEST_CASE("an index of several files is read, and other files are called what they are") {
   const Folder folder;
   fs::create_directory(folder.path / "dir");
@@ -248,6 +263,8 @@ TEST_CASE("an index of several files is read, and other files are called what th
   };
   called("{\"a\": 1}", "a JSON file without a \"weight_map\", so that it is no index of .safetensors files");
   called("{\"weight_map\": {\"a\": 1}}", "\"weight_map\" gives no file for 'a'");
+  called("{\"weight_map\": {\"a\": \"../a\"}}",
+         "\"weight_map\" gives the file '../a' for 'a', which is not in the folder of the index");
   called("{\"weight_map\": {}}", "\"weight_map\" names no files");
   called("epoch,loss\n1,2.5\n", "not a .safetensors file, but a text");
   called(

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/data.h"
+#include "core/tensors/random_bits.h"
 #include "formats/json/json_value.h"
 #include "formats/json/mapped_file.h"
 #include "formats/json/ordered_json.h"
@@ -16,7 +18,21 @@ namespace {
 
 constexpr size_t kLongest = 1 << 20;
 constexpr const char* kVersionKey = "mtfc_checkpoint";
+constexpr const char* kChecksumKey = "checksum";
 constexpr int64_t kVersion = 1;
+
+// The end of a file that begins with `text`.
+std::string checksum_text(std::string_view text) {
+  return fmt::format(",\"{}\":\"{:016x}\"}}\n", kChecksumKey, hash_bytes(text));
+}
+
+// Older notes have no checksum.
+void require_intact(std::string_view text, const JsonValue& json, const std::string& file) {
+  if (!json.find(kChecksumKey)) return;
+  const size_t end = std::min(text.rfind(fmt::format(",\"{}\":", kChecksumKey)), text.size());
+  if (text.substr(end) != checksum_text(text.substr(0, end)))
+    throw DamagedNotes(fmt::format("{} is damaged: its contents differ from its checksum", file));
+}
 
 JsonValue parsed(std::string_view text, const std::string& file) {
   try {
@@ -80,7 +96,9 @@ std::string checkpoint_json(const CheckpointNotes& notes) {
   for (const auto& [input, file] : notes.files)
     json["files"][input] = {
         {"file", file.path}, {"bytes", file.bytes}, {"hash", fmt::format("{:016x}", file.hash)}};
-  return json.dump() + "\n";
+  std::string text = json.dump();
+  text.pop_back();  // the brace
+  return text + checksum_text(text);
 }
 
 CheckpointNotes read_checkpoint_notes(const std::string& path) {
@@ -90,6 +108,7 @@ CheckpointNotes read_checkpoint_notes(const std::string& path) {
   const JsonValue json = parsed(text, path);
   if (json.kind != JsonKind::kObject || !json.find(kVersionKey))
     throw RunError(path + ": not a checkpoint.json of mtfc");
+  require_intact(text, json, path);
   const uint64_t version = count_at(json, kVersionKey, path);
   if (version != kVersion)
     throw RunError(fmt::format("{}: version {} of checkpoints is not known", path, version));

@@ -3,7 +3,8 @@
 //
 //   {"mtfc_checkpoint": 1, "model": "char_lm", "step": 100, "seed": 0, "rows": 1600, "set": {"layers": "2"},
 //    "dtype": "bf16", "names": {"batch": 16, "layers": 2},
-//    "files": {"tokens": {"file": "corpus.txt", "bytes": 1115394, "hash": "0123456789abcdef"}}}
+//    "files": {"tokens": {"file": "corpus.txt", "bytes": 1115394, "hash": "0123456789abcdef"}},
+//    "checksum": "fedcba9876543210"}
 
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/error.h"
 #include "core/tensors/data.h"
 
 namespace mtfc {
@@ -26,10 +28,15 @@ struct CheckpointNotes {
   std::map<std::string, FileSample> files = {};  // by input: the files of the data; none in old checkpoints
 };
 
+/// Thrown for notes that differ from their checksum.
+struct DamagedNotes : RunError {
+  using RunError::RunError;
+};
+
 std::string checkpoint_json(const CheckpointNotes& notes);
 
-/// Reads a file written with checkpoint_json. Throws RunError, with the name of the file, if it can't be read
-/// or is another kind of file.
+/// Reads a file written with checkpoint_json, also one of an earlier mtfc, which has no checksum. Throws RunError, with the
+/// name of the file, if it can't be read or is another kind of file, and DamagedNotes.
 CheckpointNotes read_checkpoint_notes(const std::string& path);
 
 /// Converts a list of names to a text, for the metadata of a file of tensors, and back; any other text gives

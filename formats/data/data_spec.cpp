@@ -341,6 +341,13 @@ TokenSource SpecReader::open_tokens() const {
   TokenSource source;
   source.shift = shift_;
   source.tokens = read_tokens(file_, token_);
+  if (!find("width") && looks_four_bytes_wide(source.tokens))
+    fail(
+        fmt::format(
+            "tokens of 2 bytes are read from {}, but its tokens seem to have 4, as every second one of these "
+            "is next to 0",
+            file_),
+        "give width=4, or width=2 if that is right");
   auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");
   if (const std::string* split = find("split"))
     (*split == "train" ? last : first) = last - (last - first) / kValidShare;

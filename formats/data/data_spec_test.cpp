@@ -158,6 +158,43 @@ TEST_CASE("broken files of tokens are refused with a reason") {
   CHECK(complaint("text:/tmp") == "run: cannot read the data of input 'x' from '/tmp': not a regular file");
 }
 
+TEST_CASE("an array of NumPy is not read as tokens") {
+  const ScratchFolder folder;
+  const std::string array =
+      folder.write("t.npy", npy_header({DType::kI32, {{"n", 2}}}) + std::string(8, 'x'));
+  for (const char* kind : {"text:", "tokens:"})
+    CHECK(
+        complaint(kind + array) ==
+        fmt::format("run: {0}: the file is an array of NumPy, whose header would be read as tokens (NumPy's "
+                    "tofile() writes bare tokens; without a prefix, {0} gives its rows to the input)",
+                    array));
+}
+
+TEST_CASE("tokens of four bytes are not read as tokens of two, unless the width is given") {
+  const ScratchFolder folder;
+  const auto file = [&](const std::string& name, int width, auto token) {
+    std::string bytes;
+    for (uint32_t i = 0; i < 64; ++i)
+      for (int byte = 0; byte < width; ++byte) bytes += static_cast<char>(token(i) >> 8 * byte);
+    return folder.write(name, bytes);
+  };
+  const auto small = [](uint32_t i) { return i; };
+  const auto large = [](uint32_t i) { return i * 7919; };  // up to 498,897
+  const auto alternating = [](uint32_t i) { return i % 2 == 0 ? i * 100 : uint32_t{17}; };
+  for (const std::string& path : {file("small", 4, small), file("large", 4, large)}) {
+    const std::string said = complaint("tokens:" + path);
+    CHECK(said.find("tokens of 2 bytes are read from " + path + ", but its tokens seem to have 4") !=
+          std::string::npos);
+    CHECK(said.ends_with("(give width=4, or width=2 if that is right)"));
+    CHECK(complaint("tokens:" + path + ",width=4") == "");
+    CHECK(complaint("tokens:" + path + ",width=2") == "");
+  }
+  CHECK(complaint("tokens:" + file("two", 2, small)) == "");
+  CHECK(complaint("tokens:" + file("two large", 2, large)) == "");
+  CHECK(complaint("tokens:" + file("alternating", 2, alternating)) == "");
+  CHECK(complaint("tokens:" + folder.write("zeros", std::string(256, '\0'))) == "");
+}
+
 TEST_CASE("compressed tokens are refused") {
   const ScratchFolder folder;
   for (const char* kind : {"text:", "tokens:"}) {

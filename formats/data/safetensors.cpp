@@ -24,6 +24,7 @@ constexpr size_t kLengthBytes = 8;
 constexpr size_t kLongestHeader = 100'000'000;
 constexpr size_t kMostDimensions = 64;
 constexpr size_t kAlignedHeader = 8;
+
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct StoredName {
@@ -41,6 +42,7 @@ constexpr StoredName kStoredNames[] = {
 struct Entry {
   std::string name;
   std::optional<StoredType> type;
+  std::string unreadable = {};  // the name of a type that is none of these
   std::optional<std::vector<int64_t>> shape;
   std::optional<std::vector<int64_t>> offsets;
 };
@@ -53,7 +55,8 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   std::vector<Entry>& entries() { return entries_; }
   std::map<std::string, std::string>& metadata() { return metadata_; }
 
-  bool null() override { return unexpected("null"); }
+  // Other readers take null for no metadata.
+  bool null() override { return (state_ == State::kTensors && key_ == kMetadataKey) || unexpected("null"); }
   bool boolean(bool) override { return unexpected("true or false"); }
   bool number_float(number_float_t, const string_t& text) override { return unexpected(text); }
   bool binary(binary_t&) override { return unexpected("binary data"); }
@@ -74,6 +77,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     }
     if (state_ != State::kEntry || key_ != "dtype") return unexpected("a string");
     entry().type = type_named(value);
+    if (!entry().type) entry().unreadable = std::move(value);
     return true;
   }
   bool start_object(std::size_t) override {
@@ -83,7 +87,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     }
     if (state_ != State::kTensors) return unexpected("an object");
     state_ = key_ == kMetadataKey ? State::kMetadata : State::kEntry;
-    if (state_ == State::kEntry) entries_.push_back({std::move(key_), {}, {}, {}});
+    if (state_ == State::kEntry) entries_.push_back({std::move(key_), {}, {}, {}, {}});
     return true;
   }
   bool end_object() override {
@@ -128,14 +132,10 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     if (state_ == State::kTensors) fail(fmt::format("has {} under '{}', where a tensor belongs", what, key_));
     fail(fmt::format("has {} in '{}' of '{}', where it does not belong", what, key_, entry().name));
   }
-  StoredType type_named(const std::string& name) const {
-    std::string known;
-    for (const StoredName& candidate : kStoredNames) {
+  static std::optional<StoredType> type_named(const std::string& name) {
+    for (const StoredName& candidate : kStoredNames)
       if (candidate.name == name) return candidate.type;
-      known += fmt::format("{}{}", known.empty() ? "" : " ", candidate.name);
-    }
-    fail(fmt::format("says that '{}' has elements of type '{}', which can't be read ({} can)",
-                     entries_.back().name, name, known));
+    return std::nullopt;
   }
 
   const std::string& file_;
@@ -205,13 +205,14 @@ std::string_view locate_header(std::span<const std::byte> bytes, const std::stri
 // Throws unless the tensor's elements occupy exactly [offsets[0], offsets[1]).
 void check_entry(const Entry& entry, const std::string& file) {
   const std::string name = fmt::format("the .safetensors header says that '{}'", entry.name);
-  for (const auto& [known, key] : {std::pair(entry.type.has_value(), "dtype"),
+  for (const auto& [known, key] : {std::pair(entry.type || !entry.unreadable.empty(), "dtype"),
                                    {entry.shape.has_value(), "shape"},
                                    {entry.offsets.has_value(), "data_offsets"}})
     if (!known) fail(file, fmt::format("{} has no '{}'", name, key));
   const std::vector<int64_t>& offsets = *entry.offsets;
   if (offsets.size() != 2 || offsets[0] > offsets[1])
     fail(file, fmt::format("{} does not lie between two ascending offsets", name));
+  if (!entry.type) return;
   int64_t bytes = size_of(*entry.type);
   const std::vector<int64_t>& shape = *entry.shape;
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
@@ -222,6 +223,16 @@ void check_entry(const Entry& entry, const std::string& file) {
   if (bytes != offsets[1] - offsets[0])
     fail(file, fmt::format("{} has {} bytes of elements by its shape and {} by its offsets", name, bytes,
                            offsets[1] - offsets[0]));
+}
+
+// Says that a tensor can't be read.
+std::string unreadable_text(const Entry& entry, const std::string& file) {
+  std::string known;
+  for (const StoredName& candidate : kStoredNames)
+    known += fmt::format("{}{}", known.empty() ? "" : " ", candidate.name);
+  return fmt::format(
+      "{}: the .safetensors header says that '{}' has elements of type '{}', which can't be read ({} can)",
+      file, entry.name, entry.unreadable, known);
 }
 
 // Checks that each byte after the header belongs to exactly one tensor.
@@ -268,7 +279,18 @@ void add_checksums(Safetensors& file) {
   }
 }
 
+// An index may come from anywhere, and must not choose among the files outside of its folder.
+bool leaves_folder(const std::filesystem::path& file) {
+  return file.is_absolute() || *file.lexically_normal().begin() == "..";
+}
+
 }  // namespace
+
+std::string name_problem(const std::string& variable) {
+  if (variable != kMetadataKey) return "";
+  return fmt::format("a variable can't be called '{}': files of weights have this name for something else",
+                     variable);
+}
 
 std::string checksums_json(const std::map<std::string, uint64_t>& checksums) {
   Json json = Json::object();
@@ -285,9 +307,16 @@ Safetensors read_safetensors(const std::string& path) {
   for (const Entry& entry : entries) check_entry(entry, path);
   const std::span<const std::byte> elements = mapped->bytes().subspan(kLengthBytes + header.size());
   check_cover(entries, static_cast<int64_t>(elements.size()), path);
-  Safetensors found{path, {}, std::move(handler.metadata())};
+  Safetensors found{path, {}, std::move(handler.metadata()), {}};
   const FileSample sample = sample_of(path, mapped->bytes());
+  std::set<std::string> names;
   for (Entry& entry : entries) {
+    if (!names.insert(entry.name).second)
+      fail(path, fmt::format("the .safetensors header has '{}' twice", entry.name));
+    if (!entry.type) {
+      found.unreadable.emplace(entry.name, unreadable_text(entry, path));
+      continue;
+    }
     StoredArray array;
     array.file = fmt::format("{}: '{}'", path, entry.name);
     array.type = *entry.type;
@@ -295,8 +324,7 @@ Safetensors read_safetensors(const std::string& path) {
     array.data = elements.data() + (*entry.offsets)[0];
     array.owner = mapped;
     array.sample = sample;
-    const auto [at, is_new] = found.tensors.emplace(entry.name, std::move(array));
-    if (!is_new) fail(path, fmt::format("the .safetensors header has '{}' twice", entry.name));
+    found.tensors.emplace(entry.name, std::move(array));
   }
   add_checksums(found);
   return found;
@@ -316,6 +344,10 @@ std::vector<std::string> safetensors_files(const std::string& path) {
   for (const JsonMember& member : map->members) {
     if (member.value.kind != JsonKind::kString)
       fail(path, fmt::format("\"weight_map\" gives no file for '{}'", member.key));
+    if (leaves_folder(member.value.text))
+      fail(path, fmt::format("\"weight_map\" gives the file '{}' for '{}', which is not in the folder of the "
+                             "index",
+                             member.value.text, member.key));
     names.insert(member.value.text);
   }
   if (names.empty()) fail(path, "\"weight_map\" names no files");

@@ -21,10 +21,15 @@ namespace mtfc {
 /// The metadata key for the checksums of the tensors: a text in JSON, {"w": "0123456789abcdef", …}.
 inline constexpr const char* kChecksumsKey = "checksums";
 
+/// Says what is wrong with the name of a variable, which no file could hold; "" if nothing is.
+std::string name_problem(const std::string& variable);
+
 struct Safetensors {
   std::string file;
   std::map<std::string, StoredArray> tensors;
   std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string>
+      unreadable;  // tensors of other types, with the reason why they can't be read
 };
 
 /// Checksums by name as the text under kChecksumsKey. Its length depends on the names alone.
@@ -36,7 +41,8 @@ std::string checksums_json(const std::map<std::string, uint64_t>& checksums);
 Safetensors read_safetensors(const std::string& path);
 
 /// The files of tensors that `path` names: itself, or those of an index such as model.safetensors.index.json, which
-/// lists the parts of large models, in its folder. Throws UnreadableFile, and RunError for any other JSON file.
+/// lists the parts of large models, in its folder. Throws UnreadableFile, and RunError for any other JSON file, and for an
+/// index that names a file outside of its folder.
 std::vector<std::string> safetensors_files(const std::string& path);
 
 /// The bytes before the elements of a file, and the offset of each tensor's elements.

@@ -99,6 +99,49 @@ TEST_CASE("a header of other projects is read: padding, any order, all types") {
   CHECK(found.tensors.at("a").type == StoredType::kF16);
 }
 
+TEST_CASE("tensors of types that can't be read don't keep the others from being read") {
+  const ScratchFile file;
+  file.write(file_of(
+      "{" + entry("w", "[0,8]") + R"(,"w.scale":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[8,11]}})",
+      11));
+  const Safetensors found = read_safetensors(file.path());
+  CHECK(found.tensors.size() == 1);
+  CHECK(found.tensors.count("w") == 1);
+  CHECK(
+      found.unreadable ==
+      std::map<std::string, std::string>{
+          {"w.scale", file.path() + ": the .safetensors header says that 'w.scale' has elements of type "
+                                    "'F8_E4M3', which can't be read (BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 "
+                                    "BF16 F32 F64 can)"}});
+}
+
+TEST_CASE("null in the place of the metadata is no metadata") {
+  const ScratchFile file;
+  file.write(file_of(R"({"__metadata__":null,)" + entry("w", "[0,8]") + "}", 8));
+  const Safetensors found = read_safetensors(file.path());
+  CHECK(found.metadata.empty());
+  CHECK(found.tensors.size() == 1);
+}
+
+TEST_CASE("an index names files of its own folder only") {
+  const ScratchFile file;
+  const auto files = [&](const std::string& name) {
+    file.write(R"({"weight_map":{"w":")" + name + R"("}})");
+    return safetensors_files(file.path());
+  };
+  const fs::path folder = fs::path(file.path()).parent_path();
+  CHECK(files("a.safetensors") == std::vector<std::string>{folder / "a.safetensors"});
+  CHECK(files("part/../b") == std::vector<std::string>{folder / "part/../b"});
+  for (const char* name : {"../a", "/a", "..", "part/../../a", "./../a"}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH(files(name),
+                      fmt::format("{}: \"weight_map\" gives the file '{}' for 'w', which is not in the "
+                                  "folder of the index",
+                                  file.path(), name)
+                          .c_str());
+  }
+}
+
 TEST_CASE("broken files are refused with the reason") {
   const std::string head = "the .safetensors header ";
   CHECK(refusal("") == "the file is empty");
@@ -117,10 +160,11 @@ TEST_CASE("broken files are refused with the reason") {
         head + "has 1 under 'a' of __metadata__, where a string belongs");
   CHECK(refusal(file_of(R"({"w":{"dtype":"F32"}})", 0)) == head + "says that 'w' has no 'shape'");
   CHECK(refusal(file_of(R"({"w":{"kind":"F32"}})", 0)) == head + "has the unknown key 'kind' for 'w'");
-  CHECK(refusal(file_of(R"({"w":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", 1)) ==
-        head +
-            "says that 'w' has elements of type 'F8_E4M3', which can't be read (BOOL U8 I8 U16 I16 U32 "
-            "I32 U64 I64 F16 BF16 F32 F64 can)");
+  CHECK(refusal(file_of(R"({"w":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[1,0]}})", 1)) ==
+        head + "says that 'w' does not lie between two ascending offsets");
+  CHECK(refusal(file_of(R"({"w":null})", 0)) == head + "has null under 'w', where a tensor belongs");
+  CHECK(refusal(file_of(R"({"__metadata__":{"a":null}})", 0)) ==
+        head + "has null under 'a' of __metadata__, where a string belongs");
   CHECK(refusal(file_of("{" + entry("w", "[0,-8]") + "}", 8)) ==
         head + "has -8 in 'data_offsets' of 'w', where it does not belong");
   CHECK(refusal(file_of("{" + entry("w", "[8,0]") + "}", 8)) ==

@@ -35,6 +35,18 @@ std::optional<AttributeValue> read_flag(const Cursor& at, const ModelScope& scop
   return AttributeValue(*number != 0);
 }
 
+// A whole number that f64 does not hold would become another one.
+std::optional<double> read_exact(const Cursor& at, const ModelScope& scope) {
+  const std::optional<Number> number = read_number(at, scope.lookup());
+  if (!number) return std::nullopt;
+  const auto* whole = std::get_if<int64_t>(&*number);
+  if (whole && to_integer(Number(to_double(*number))) != *whole)
+    at.error(
+        fmt::format("{} is too large: whole numbers are read exactly up to 9007199254740991", *whole),
+        fmt::format("give it as data of an input, or load it into a variable; {}.0 may be rounded", *whole));
+  return to_double(*number);
+}
+
 std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType type, const ModelScope& scope) {
   switch (type) {
     case AttributeType::kFlag:
@@ -42,7 +54,7 @@ std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType typ
     case AttributeType::kInteger:
       return wrapped(read_integer(at, scope.lookup()));
     case AttributeType::kNumber:
-      return wrapped(read_real(at, scope.lookup()));
+      return wrapped(read_exact(at, scope));
     case AttributeType::kText:
       return wrapped(at.string());
     case AttributeType::kDType:

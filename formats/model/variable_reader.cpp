@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/diagnostics/suggest.h"
+#include "formats/data/safetensors.h"
 #include "formats/model/init_reader.h"
 #include "formats/model/sharding_reader.h"
 #include "formats/model/type_reader.h"
@@ -128,6 +129,8 @@ void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& dra
   type->dtype = draft.builder.widened(type->dtype);
   VariableDecl decl;
   decl.name = draft.symbols.full_variable(variable.key);
+  if (const std::string problem = name_problem(decl.name); !problem.empty())
+    draft.sink.error(variable.key_location, problem, "choose another name");
   decl.type = *type;
   decl.location = variable.key_location;
   if (const auto init = at.find("init"); init && !is_cache)

@@ -9,6 +9,7 @@
 #include "core/graph/op_registry.h"
 #include "core/program/program_check.h"
 #include "formats/data/data_spec.h"
+#include "formats/data/safetensors.h"
 #include "formats/expression/number_reader.h"
 #include "formats/json/cursor.h"
 #include "formats/layout/layout_checks.h"
@@ -240,6 +241,7 @@ class ProgramReader {
                    "offset", "bytes"});
     ProgramVariable found;
     found.decl.name = text(at, "name");
+    if (const std::string problem = name_problem(found.decl.name); !problem.empty()) at.error(problem);
     found.decl.type = type(at);
     found.decl.trainable = flag(at, "trainable");
     found.decl.optimizer_state = flag(at, "optimizer_state");
