@@ -22,6 +22,10 @@ constexpr std::chrono::seconds kConnecting{2};
 constexpr std::chrono::seconds kBeginning{4};
 // By then, ranks of hosts that answer have ended, and other hosts are known to be lost.
 constexpr std::chrono::seconds kSettling{7};
+// Connections that have not said who they are, as ranks do as soon as they are connected.
+constexpr size_t kMostStrangers = 64;
+// News that one look takes, so that nobody who connects again and again keeps this process from its other work.
+constexpr int kMostNews = 256;
 
 }  // namespace
 
@@ -45,7 +49,7 @@ void HostLines::watch(int file) const {
 
 void HostLines::look() {
   epoll_event event;
-  while (epoll_wait(queue_.get(), &event, 1, 0) == 1) {
+  for (int news = 0; news < kMostNews && epoll_wait(queue_.get(), &event, 1, 0) == 1; ++news) {
     if (event.data.fd == listener_.get())
       accept_lines();
     else
@@ -55,6 +59,9 @@ void HostLines::look() {
 
 void HostLines::settle() {
   const auto until = std::chrono::steady_clock::now() + kSettling;
+  look();
+  for (const int file : strangers_) lines_.erase(file);
+  strangers_.clear();
   while (!lines_.empty() && lost_rank_ < 0 && std::chrono::steady_clock::now() < until) {
     pollfd news{queue_.get(), POLLIN, 0};
     poll(&news, 1, 100);
@@ -63,27 +70,33 @@ void HostLines::settle() {
 }
 
 void HostLines::accept_lines() {
-  for (;;) {
+  for (size_t count = 0; count < kMostStrangers; ++count) {
+    // The oldest one has had the time to speak.
+    if (strangers_.size() == kMostStrangers) greet(strangers_.front());
     UniqueFd file(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!file) return;
     ask_whether_alive(file.get());
     watch(file.get());
     const int number = file.get();
     lines_[number] = {std::move(file)};
+    strangers_.push_back(number);
   }
+}
+
+// Keeps the connection of a rank of this run, and closes any other.
+void HostLines::greet(int file) {
+  std::erase(strangers_, file);
+  Greeting greeting;
+  if (recv(file, &greeting, sizeof greeting, MSG_DONTWAIT) == sizeof greeting && greeting.token == token_)
+    lines_[file].rank = static_cast<int>(greeting.rank);
+  else
+    lines_.erase(file);
 }
 
 // Closing a descriptor takes it out of the queue.
 void HostLines::look_at(int file) {
   Line& line = lines_[file];
-  if (line.rank < 0) {
-    Greeting greeting;
-    if (recv(file, &greeting, sizeof greeting, MSG_DONTWAIT) == sizeof greeting && greeting.token == token_)
-      line.rank = static_cast<int>(greeting.rank);
-    else
-      lines_.erase(file);
-    return;
-  }
+  if (line.rank < 0) return greet(file);
   const LineEvent event = look_at_line(file);
   if (event == LineEvent::kLost && lost_rank_ < 0) {
     lost_rank_ = line.rank;

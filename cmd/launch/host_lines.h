@@ -18,6 +18,7 @@ namespace mtfc {
 class HostLines {
  public:
   /// If ranks may be `elsewhere`, listens, and says so to them in the environment. Without a network, there will be no lines.
+  /// Only ranks of this run keep a connection, by a token; a few others are waited for at a time until they show theirs.
   explicit HostLines(bool elsewhere);
 
   /// Becomes readable when look() has something to do.
@@ -41,13 +42,15 @@ class HostLines {
   };
   void accept_lines();
   void look_at(int file);
+  void greet(int file);
   void watch(int file) const;
 
   friend void connect_to_supervisor();
 
   UniqueFd queue_, listener_;
   uint64_t token_;
-  std::map<int, Line> lines_;  // by descriptor
+  std::map<int, Line> lines_;   // by descriptor
+  std::vector<int> strangers_;  // the descriptors of those without a rank, the oldest first
   int lost_rank_ = -1;
   std::chrono::steady_clock::time_point lost_at_;
 };

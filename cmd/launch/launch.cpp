@@ -374,9 +374,14 @@ std::string own_path() {
 std::optional<LaunchedBy> launched_by() {
   if (const char* ranks = environment("OMPI_COMM_WORLD_SIZE"))
     return LaunchedBy{"OMPI_COMM_WORLD_SIZE", "mpiexec of Open MPI", number(ranks)};
-  if (const char* ranks = environment("PMI_SIZE"))
+  // The script of a batch job has the job's variables and may start ranks; a task of srun belongs to a step. The shell of an
+  // interactive job is a step, too, which has one task, however many the job has; it may start ranks like a script.
+  const char* of_step = environment("SLURM_STEP_NUM_TASKS");
+  const bool is_alone = of_step && number(of_step) <= 1;
+  if (const char* ranks = environment("PMI_SIZE"); ranks && (!is_alone || number(ranks) > 1))
     return LaunchedBy{"PMI_SIZE", "a PMI launcher", number(ranks)};
-  // The script of a batch job has the job's variables and may start ranks; a task of srun belongs to a step.
+  if (is_alone) return std::nullopt;
+  if (of_step) return LaunchedBy{"SLURM_STEP_NUM_TASKS", "srun", number(of_step)};
   const char* tasks = environment("SLURM_NTASKS");
   if (tasks && (environment("SLURM_STEP_ID") || !environment("SLURM_JOB_ID")))
     return LaunchedBy{"SLURM_NTASKS", "srun", number(tasks)};

@@ -22,7 +22,7 @@ struct LaunchedBy {
 /// The path of this program's file. Throws RunError if it can't be found.
 std::string own_path();
 
-/// Returns nullopt if no launcher started this process, which includes the script of a Slurm job.
+/// Returns nullopt if no launcher started this process, as none starts the script of a Slurm job or its interactive shell.
 std::optional<LaunchedBy> launched_by();
 
 /// Throws UserError if MPI sees this rank alone but the environment says that there are several: the launcher

@@ -2,9 +2,13 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -202,6 +206,50 @@ TEST_CASE("a rank that is killed is named with its signal") {
         "mtfc: error: rank 1 was killed by signal 11 (Segmentation fault); the run has ended\n");
 }
 
+// Starts two ranks as MPICH's proxy does, and waits for their end, as it does after a signal at the wrong moment, in place of
+// answering them. Ends with the worst of their exit codes.
+[[noreturn]] void run_as_deaf_proxy(const ScratchFolder& folder) {
+  prctl(PR_SET_NAME, "hydra_pmi_proxy");
+  for (const char* rank : {"0", "1"}) {
+    int ends[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) _exit(99);
+    if (fork() != 0) {
+      close(ends[1]);
+      continue;
+    }
+    setenv("PMI_FD", std::to_string(ends[1]).c_str(), 1);
+    setenv("PMI_RANK", rank, 1);
+    setenv("PMI_SIZE", "2", 1);
+    if (!freopen((folder / (std::string("err") + rank)).c_str(), "w", stderr)) _exit(99);
+    const std::string model = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+    execl(MTFC_BINARY, MTFC_BINARY, "run", model.c_str(), "--mesh", "a:2", "--layout", "batch:a", nullptr);
+    _exit(99);
+  }
+  int worst = 0;
+  for (int status = 0; wait(&status) > 0;)
+    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+  _exit(worst);
+}
+
+TEST_CASE("ranks end soon where the launcher does not answer them while they start") {
+  const ScratchFolder folder;
+  std::fflush(nullptr);
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t proxy = fork();
+  if (proxy == 0) run_as_deaf_proxy(folder);
+  int status = 0;
+  waitpid(proxy, &status, 0);
+  const std::string said = folder.read("err0") + folder.read("err1");
+  CAPTURE(said);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(has(said,
+            ": MPI_Init does not end: the launcher no longer answers, as after a signal that comes while "
+            "ranks start\n"));
+  // Two seconds, unless the machine is busy; otherwise 41.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+}
+
 TEST_CASE("without MPICH's launcher there is advice") {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
@@ -228,8 +276,58 @@ TEST_CASE("a rank alone under another MPI's launcher is told which one is right"
     const Environment step(Variables{{"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}});
     CHECK_THROWS_AS(check_launcher(1), UserError);
   }
+  {
+    const Environment step(Variables{
+        {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}});
+    CHECK_THROWS_WITH_AS(
+        check_launcher(1),
+        "error: this rank is alone, but SLURM_STEP_NUM_TASKS=2 says that there are 2 ranks: srun "
+        "starts ranks of another MPI than the one mtfc uses, MPICH (use srun --mpi=pmi2, or "
+        "mpiexec.mpich)",
+        UserError);
+  }
   const Environment batch_script(Variables{{"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}});
   CHECK(!launched_by());
+}
+
+// What the shell on a compute node has after salloc with use_interactive_step: a step of one task in a job of four.
+const Variables kInteractive = {{"SLURM_JOB_ID", "7"},         {"SLURM_NTASKS", "4"},
+                                {"SLURM_NPROCS", "4"},         {"SLURM_STEP_ID", "4294967290"},
+                                {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"},
+                                {"SLURM_LOCALID", "0"},        {"SLURM_NNODES", "1"}};
+
+TEST_CASE("the interactive shell of a Slurm job starts ranks, and is none") {
+  const Environment shell(kInteractive);
+  CHECK(!launched_by());
+  CHECK_NOTHROW(check_launcher(1));
+  {
+    // Slurm may offer PMI to a step of one task.
+    const Environment pmi(Variables{{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}, {"PMIX_RANK", "0"}});
+    CHECK(!launched_by());
+  }
+  const Environment rank(Variables{{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}});
+  CHECK(launched_by()->ranks == 2);
+}
+
+TEST_CASE("commands run in the interactive shell of a Slurm job, alone, simulated and with ranks") {
+  const Environment shell(kInteractive);
+  const ScratchFolder folder;
+  folder.write("one.json", R"({"mtfc": 1, "dims": {"n": 2}, "inputs": {"x": {"dims": ["n"]}},
+    "variables": {"w": {"dims": ["n"], "init": 1}},
+    "ops": [{"out": "y", "op": "reduce_sum", "in": {"op": "mul", "in": ["x", "w"]}}], "outputs": ["y"],
+    "data": {"x": "random:normal"}})");
+  const auto printed = [&](const std::string& options) {
+    const Outcome outcome =
+        outcome_of(fmt::format("cd '{}' && '{}' run one.json --evaluate {} 2>err </dev/null",
+                               folder.path.string(), MTFC_BINARY, options));
+    CAPTURE(folder.read("err"));
+    CHECK(outcome.code == 0);
+    return outcome.text;
+  };
+  const std::string expected = printed("");
+  CHECK(expected.starts_with("y "));
+  CHECK(printed("--mesh p:2 --layout n:p --simulate") == expected);
+  CHECK(printed("--mesh p:2 --layout n:p") == expected);
 }
 
 }  // namespace

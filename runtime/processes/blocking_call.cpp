@@ -20,11 +20,12 @@ constexpr std::chrono::milliseconds kBetweenBlockedBeats{50};
 constexpr std::chrono::milliseconds kBlockedBeat{600};
 // A node whose ranks all wait lets the others speak first.
 constexpr std::chrono::milliseconds kElsewhere{2000};
-// After this time, ranks that are all in the same call will not come out of it. MPICH's launcher no longer answers when
-// it has got a signal at the wrong moment while ranks start.
+// After this time, ranks that are all in the same call will not come out of it.
 using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kStuck{40'000}, kStuckPerRank{500};
 constexpr int kMostLimits = 10;  // of the watchdog
+// A launcher that is deaf for so long remains deaf.
+constexpr std::chrono::seconds kDeaf{2};
 
 // The pages by rank, as far as ranks are on this node.
 std::vector<ProgressPage> pages_of(const std::vector<JobNeighbour>& neighbours) {
@@ -61,11 +62,19 @@ void BlockingCall::watch() {
       std::min<Milliseconds>(kMostLimits * limit, kStuck + ranks_in_job() * kStuckPerRank);
   const Milliseconds between = std::min<Milliseconds>(limit, stuck);
   auto next = start + between;
+  auto heard = start;  // the launcher, the last time
   std::unique_lock lock(mutex_);
   for (;;) {
     watchdog_.beat();
     if (changed_.wait_for(lock, kBetweenBlockedBeats, [this] { return ended_.load(); })) return;
     const auto now = std::chrono::steady_clock::now();
+    if (!launcher_is_deaf()) heard = now;
+    if (now - heard >= kDeaf)
+      give_up(
+          {pages_of(job_neighbours()), "", true},
+          fmt::format("{} does not end: the launcher no longer answers, as after a signal that comes while "
+                      "ranks start",
+                      call_));
     if (now < next) continue;
     next = now + between;
     // On a busy machine MPI takes its time; nobody is missing as long as all ranks are here and wait. But if that lasts,
@@ -75,7 +84,7 @@ void BlockingCall::watch() {
       return now - start >= (seen.missing.empty() && seen.are_all ? stuck : limit);
     };
     if (is_hopeless(look()))
-      if (const Seen seen = look(); is_hopeless(seen) && !ended_) give_up(seen);
+      if (const Seen seen = look(); is_hopeless(seen) && !ended_) give_up(seen, reason(seen));
   }
 }
 
@@ -96,16 +105,18 @@ BlockingCall::Seen BlockingCall::look() const {
   return seen;
 }
 
-void BlockingCall::give_up(const Seen& seen) const {
+std::string BlockingCall::reason(const Seen& seen) const {
+  return seen.missing.empty() && seen.are_all
+             ? fmt::format("{} does not end, though all ranks are here: the launcher does not answer them",
+                           call_)
+             : fmt::format("waited {} s in {} for {} (--watchdog sets how long to wait)", watchdog_.limit(),
+                           call_, seen.missing.empty() ? "ranks on other hosts" : seen.missing);
+}
+
+void BlockingCall::give_up(const Seen& seen, const std::string& why) const {
   const int own = rank_in_job();
   if (seen.missing.empty() && !seen.are_all) watchdog_.beat_for(kElsewhere);
   watchdog_.set_ranks(own, seen.pages);
-  const std::string why =
-      seen.missing.empty() && seen.are_all
-          ? fmt::format("{} does not end, though all ranks are here: the launcher does not answer them",
-                        call_)
-          : fmt::format("waited {} s in {} for {} (--watchdog sets how long to wait)", watchdog_.limit(),
-                        call_, seen.missing.empty() ? "ranks on other hosts" : seen.missing);
   if (watchdog_.claim_last_word())
     std::cerr << fmt::format("mtfc: error: rank {}: {}\n", own, why) << std::flush;
   else

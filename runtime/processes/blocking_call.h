@@ -17,7 +17,7 @@ class BlockingCall {
  public:
   /// From here until the end of this object's life, the main thread may be inside of `call` (`MPI_Init`). Where that
   /// takes longer than the watchdog's limit, this says which ranks of the node are missing, and ends all ranks with
-  /// exit code 1.
+  /// exit code 1. It does so within seconds if the launcher no longer answers.
   BlockingCall(Watchdog& watchdog, const char* call);
   ~BlockingCall();
   BlockingCall(const BlockingCall&) = delete;
@@ -32,7 +32,8 @@ class BlockingCall {
   };
   void watch();
   Seen look() const;
-  [[noreturn]] void give_up(const Seen& seen) const;
+  std::string reason(const Seen& seen) const;
+  [[noreturn]] void give_up(const Seen& seen, const std::string& why) const;
 
   Watchdog& watchdog_;
   const char* call_;

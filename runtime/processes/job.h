@@ -61,6 +61,9 @@ void tell_code(int code);
 
 /// True if MPICH's launcher has started this process.
 bool is_under_mpich_launcher();
+/// True if MPICH's proxy above this process waits for the end of its ranks, and so does not hear them. It does that after a
+/// signal that comes while ranks start; otherwise it listens to them. False where the system does not show it.
+bool launcher_is_deaf();
 
 /// Ends this process, which is done as all other ranks are, with the code on which they have agreed. MPICH's launcher
 /// ends the others too: those that wait for each other in it would fail when one leaves. Another launcher is told that
