@@ -18,7 +18,6 @@
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 #include "formats/json/similar_file.h"
-#include "runtime/data/file_target.h"
 #include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
@@ -87,6 +86,13 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
+FileTarget usable_target(const std::string& path) {
+  FileTarget target = file_target(path);
+  if (target.reason == 0) return target;
+  errno = target.reason;
+  fail(path);
+}
+
 std::string read_text(const std::string& path, const std::string& what) {
   if (path == "-") return read_open(STDIN_FILENO, path, what);
   return read_open(open_text(path, what, 0).get(), path, what);
@@ -103,7 +109,7 @@ std::string read_regular_text(const std::string& path, const std::string& what) 
 
 void require_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
-  const FileTarget target = file_target(path);
+  const FileTarget target = usable_target(path);
   // A file is replaced by renaming, which its folder must permit.
   const std::string folder = std::filesystem::path(target.path).parent_path().string();
   const std::string written = !target.replaced ? target.path : folder.empty() ? "." : folder;
@@ -124,7 +130,7 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
     make([](std::string_view text) { std::cout << text; });
     return flush_standard_output();
   }
-  const FileTarget target = file_target(path);
+  const FileTarget target = usable_target(path);
   const std::string written = target.replaced ? temporary_name(target.path) : target.path;
   std::optional<UnfinishedFile> unfinished;
   if (target.replaced) unfinished.emplace(written);

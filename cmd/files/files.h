@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/data/file_target.h"
+
 namespace mtfc {
 
 /// The contents of `path`, or of standard input for `-`; `path` may be a pipe. `what` names the file in messages:
@@ -20,6 +22,10 @@ void write_text(const std::string& path, const std::string& text);
 /// The same for a text that `make` passes to its sink piece by piece.
 using TextSink = std::function<void(std::string_view)>;
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make);
+
+/// Decides how `path` is written. Throws RunError with the system's reason if it must not be, as with a link that another user
+/// has laid in a folder of all.
+FileTarget usable_target(const std::string& path);
 
 /// Writes all of `bytes` to a descriptor, however many calls it takes. Returns the system's reason if not
 /// everything could be written, else 0.

@@ -17,6 +17,32 @@ Feed evaluation_feed(Executor& executor, const std::vector<InputData>& data, uin
   return feed;
 }
 
+// The means of numbers over batches. A whole number that is the same in every batch stays exact.
+class Means {
+ public:
+  void add(const std::vector<NamedNumber>& batch, double weight) {
+    if (first_.empty()) first_ = batch, sums_.resize(batch.size()), differs_.resize(batch.size());
+    weights_ += weight;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      sums_[i] += weight * to_double(batch[i].second);
+      differs_[i] = differs_[i] || batch[i].second != first_[i].second;
+    }
+  }
+  std::vector<NamedNumber> found() const {
+    std::vector<NamedNumber> means = first_;
+    for (size_t i = 0; i < means.size(); ++i)
+      if (differs_[i] || std::holds_alternative<double>(means[i].second))
+        means[i].second = sums_[i] / weights_;
+    return means;
+  }
+
+ private:
+  std::vector<NamedNumber> first_;
+  std::vector<double> sums_;
+  std::vector<bool> differs_;
+  double weights_ = 0;
+};
+
 }  // namespace
 
 Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
@@ -24,9 +50,8 @@ Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint
   const EntryPoint& entry = *executor.program().find("evaluate");
   Feed feed = evaluation_feed(executor, data, seed);
   const int64_t batches = feed.evaluation_batches().value_or(1);
-  Evaluation evaluation{{}, feed.batch(), feed.rows_left_out(), {}, false};
-  std::vector<NamedNumber>& sums = evaluation.means;
-  double weights = 0;
+  Evaluation evaluation{{}, feed.batch(), 0, feed.rows_left_out(), {}, false};
+  Means means;
   for (int64_t batch = 0; batch < batches && !evaluation.is_stopped; ++batch) {
     const RunClock clock;
     feed.fill_evaluation(batch);
@@ -35,14 +60,11 @@ Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint
     evaluation.times.push_back({filled, clock.seconds()});
     const std::vector<NamedNumber> found = output_numbers(executor, entry);
     if (observer) observer(feed, batch);
-    if (batch == 0) sums.resize(found.size());
-    const double weight = static_cast<double>(feed.rows_present(batch)) / static_cast<double>(feed.batch());
-    weights += weight;
-    for (size_t i = 0; i < found.size(); ++i)
-      sums[i] = {found[i].first, sums[i].second + weight * found[i].second};
+    means.add(found, static_cast<double>(feed.rows_present(batch)) / static_cast<double>(feed.batch()));
+    evaluation.rows += feed.rows_present(batch);
     evaluation.is_stopped = batch + 1 < batches && stops && stops();
   }
-  for (NamedNumber& sum : sums) sum.second /= weights;
+  evaluation.means = means.found();
   return evaluation;
 }
 

@@ -16,6 +16,7 @@ namespace mtfc {
 struct Evaluation {
   std::vector<NamedNumber> means;  // of the outputs that are single numbers
   int64_t batch = 1;               // rows
+  int64_t rows = 0;                // of all batches together, without padding
   int64_t rows_left_out = 0;       // which do not make a whole batch
   std::vector<RunTime> times;      // of each batch
   bool is_stopped = false;         // some batches are missing

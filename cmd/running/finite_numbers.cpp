@@ -41,7 +41,8 @@ std::string FiniteNumbers::problem_of(const std::vector<NamedNumber>& outputs, d
   seconds_ += seconds;
   if (!is_watched()) return "";
   const std::string& loss = executor_.program().loss;
-  for (const auto& [name, number] : outputs) {
+  for (const auto& [name, value] : outputs) {
+    const double number = to_double(value);
     if (std::isfinite(number) || (name != loss && name != kGradientNorm)) continue;
     return fmt::format("{}'{}' is {}", name == loss ? "the loss " : "", name, number_text(number));
   }

@@ -22,10 +22,17 @@ Hardware measured_peaks(const EntryPoint& entry, int64_t devices) {
   return hardware;
 }
 
+Hardware higher_peaks(const Hardware& a, const Hardware& b) {
+  Hardware higher = a;
+  for (auto& [dtype, rate] : higher.flops)
+    if (const auto other = b.flops.find(dtype); other != b.flops.end()) rate = std::max(rate, other->second);
+  return higher;
+}
+
 StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_t rows,
                          const Hardware* hardware) {
-  StepWorkload work{rows, tokens_per_step(program), 0};
-  if (hardware) work.peak_seconds = useful_seconds_at_peak(program.mesh(), entry, *hardware);
+  StepWorkload work{rows, tokens_per_step(program)};
+  if (hardware) work.peak.seconds = useful_seconds_at_peak(program.mesh(), entry, *hardware);
   return work;
 }
 
@@ -52,7 +59,7 @@ StepFigures figures_of(const StepWorkload& work, double seconds, std::optional<d
   figures.samples_per_second = static_cast<double>(work.rows) / seconds;
   figures.learning_rate = learning_rate;
   if (work.tokens > 0) figures.tokens_per_second = static_cast<double>(work.tokens) / seconds;
-  if (work.peak_seconds > 0) figures.mfu = work.peak_seconds / seconds;
+  figures.mfu = efficiency(work.peak, seconds);
   figures.wall_time = begin.seconds();
   return figures;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cmd/running/run_times.h"
+#include "cmd/terminal/progress.h"
 #include "core/cost/hardware.h"
 #include "core/program/program.h"
 #include "formats/report/metrics_writer.h"
@@ -16,13 +17,15 @@ namespace mtfc {
 struct StepWorkload {
   int64_t rows = 0;    // of data
   int64_t tokens = 0;  // core/cost/training_cost.h; 0: none
-  double peak_seconds =
-      0;  // that its useful products take at the peak rate of all devices; 0: not known, or no products
+  PeakTime peak = {};
 };
 
 /// The peak rates of a device on this machine, which it measures; `devices`: how many this process computes for. A profile with
 /// nothing else in it.
 Hardware measured_peaks(const EntryPoint& entry, int64_t devices);
+
+/// The higher one of the rates of each dtype, since other work can only slow a measurement down.
+Hardware higher_peaks(const Hardware& a, const Hardware& b);
 
 /// Without `hardware`, peak rates are not known. Its rates are those of one rank.
 StepWorkload workload_of(const Program& program, const EntryPoint& entry, int64_t rows,

@@ -12,7 +12,9 @@
 
 #include "cmd/files/files.h"
 #include "cmd/running/input_data.h"
+#include "cmd/running/run_data.h"
 #include "core/diagnostics/error.h"
+#include "formats/report/event_writer.h"
 #include "formats/report/metrics_writer.h"
 
 namespace mtfc {
@@ -107,23 +109,56 @@ bool uses_standard_output(const RunFileOptions& options) {
 void require_writable_files(const RunFileOptions& options) {
   require_writable(options.report);
   require_writable(options.trace);
+  if (!options.metrics.empty() && options.metrics != kStandardOutput) usable_target(options.metrics);
   for (const std::string& output : options.outputs)
     require_writable(split_assignment(output, "--output").second);
   if (!options.tensorboard.empty()) require_writable_folder(options.tensorboard);
 }
 
-void require_metrics(const RunOptions& options, const EntryPoint& entry) {
-  if (options.metrics.empty() && options.tensorboard.empty()) return;
+namespace {
+
+// The outputs of an entry point that are single numbers.
+std::vector<std::string> logged_outputs(const EntryPoint& entry) {
+  std::vector<std::string> names;
   for (const Binding& output : entry.outputs)
-    if (entry.values[output.value].type.dims.empty() &&
-        std::find(kMetricsKeys.begin(), kMetricsKeys.end(), output.name) != kMetricsKeys.end())
+    if (entry.values[output.value].type.dims.empty()) names.push_back(output.name);
+  return names;
+}
+
+// Refuses an output with a name that another number of the same line has. `option` writes the lines, in which means over the
+// data of --valid have the names `means`.
+void require_names(const std::string& option, const std::vector<std::string>& outputs,
+                   const std::vector<std::string>& means) {
+  const auto has = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const std::string hint = "rename the output in the model";
+  for (const std::string& name : outputs) {
+    if (has(kMetricsKeys, name))
+      throw UserError(fmt::format("{}: the output '{}' has the name of another {}", option, name,
+                                  option == "--tensorboard" ? "number of each step" : "key of each line"),
+                      hint);
+    if (has(means, name))
       throw UserError(
-          options.metrics.empty()
-              ? fmt::format("--tensorboard: the output '{}' has the name of another number of each step",
-                            output.name)
-              : fmt::format("--metrics: the output '{}' has the name of another key of each line",
-                            output.name),
-          "rename the output in the model");
+          fmt::format("{}: the output '{}' has the name of the mean of '{}' over the data of --valid", option,
+                      name, name.substr(name.find('/') + 1)),
+          hint);
+  }
+}
+
+}  // namespace
+
+void require_metrics(const RunOptions& options, const Program& program) {
+  const EntryPoint& entry = main_entry(program, options.evaluate);
+  const auto means = [&](std::string_view prefix) {
+    std::vector<std::string> names;
+    if (!options.valid.empty()) names = logged_outputs(*program.find("evaluate"));
+    for (std::string& name : names) name.insert(0, prefix);
+    return names;
+  };
+  if (!options.metrics.empty()) require_names("--metrics", logged_outputs(entry), means(kHeldOutPrefix));
+  if (!options.tensorboard.empty())
+    require_names("--tensorboard", logged_outputs(entry), means(kEvaluationTag));
   if (options.resume && !options.metrics.empty()) require_only_metrics(options.metrics);
 }
 

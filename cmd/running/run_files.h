@@ -16,9 +16,9 @@ bool uses_standard_output(const RunFileOptions& options);
 /// Throws RunError if a file can't be written. Called on rank 0, which creates the files.
 void require_writable_files(const RunFileOptions& options);
 
-/// Throws UserError if --metrics or --tensorboard can't be as asked: an output of `entry` has the name of another number
-/// that is logged, or the file that --resume would continue holds something else. Called on rank 0.
-void require_metrics(const RunOptions& options, const EntryPoint& entry);
+/// Throws UserError if --metrics or --tensorboard can't be as asked: an output has the name of another number that is
+/// logged with it, or the file that --resume would continue holds something else. Called on rank 0.
+void require_metrics(const RunOptions& options, const Program& program);
 
 /// Writes one line of JSON per step, on one rank, during the run. Throws RunError.
 class MetricsFile {

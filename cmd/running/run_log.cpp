@@ -9,13 +9,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cmd/files/files.h"
 #include "core/diagnostics/error.h"
 #include "formats/report/event_writer.h"
 
 namespace mtfc {
 namespace {
-
-constexpr const char* kEvaluationTag = "eval/";
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -50,6 +49,7 @@ EventFile::EventFile(const std::string& folder, bool speaks, int64_t step) {
   std::filesystem::create_directories(folder, error);
   if (error) throw RunError(fmt::format("cannot write '{}': {}", folder, error.message()));
   path_ = new_event_path(folder);
+  usable_target(path_);
   file_.open(path_, std::ios::binary | std::ios::trunc);
   put(event_file_beginning({seconds_since_1970(), step == 0 ? 0 : step + 1}));
 }
@@ -69,14 +69,14 @@ void RunLog::write(const LoggedStep& logged) {
   append_named(line, std::string(kHeldOutPrefix), logged.held_out);
   metrics_.write(metrics_line(logged.step, line, logged.figures));
   append_named(scalars, "", named(logged.figures));
-  append_named(scalars, kEvaluationTag, logged.held_out);
+  append_named(scalars, std::string(kEvaluationTag), logged.held_out);
   events_.write(logged.step, scalars);
 }
 
 void RunLog::write_evaluation(const std::vector<NamedNumber>& means, const StepFigures& figures) {
   metrics_.write(metrics_line(0, means, figures));
   std::vector<NamedNumber> scalars;
-  append_named(scalars, kEvaluationTag, means);
+  append_named(scalars, std::string(kEvaluationTag), means);
   events_.write(0, scalars);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "cmd/running/input_data.h"
 #include "core/diagnostics/error.h"
@@ -15,10 +16,13 @@
 namespace mtfc {
 namespace {
 
-double number_at(const LocalShard& shard) {
-  const auto read = [&](auto zero) {
+Number number_at(const LocalShard& shard) {
+  const auto read = [&](auto zero) -> Number {
     std::memcpy(&zero, shard.data, sizeof zero);
-    return static_cast<double>(zero);
+    if constexpr (std::is_integral_v<decltype(zero)>)
+      return static_cast<int64_t>(zero);
+    else
+      return static_cast<double>(zero);
   };
   switch (shard.type.dtype) {
     case DType::kF32:
@@ -36,7 +40,7 @@ double number_at(const LocalShard& shard) {
     case DType::kI8:
       return read(int8_t{});
   }
-  return 0;
+  return int64_t{0};
 }
 
 // A tensor as the devices of this process hold it.
@@ -185,7 +189,7 @@ void EvaluationOutputs::finish(const std::vector<NamedNumber>& means) {
     if (is_variable(executor_.program(), name) || mean == means.end())
       write_tensor(executor_.comm(), path, tensor);
     else
-      write_number(executor_.comm(), path, tensor, mean->second);
+      write_number(executor_.comm(), path, tensor, to_double(mean->second));
   }
 }
 

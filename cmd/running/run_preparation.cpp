@@ -85,7 +85,7 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
 
 void RunPreparation::require_ready(const Program& program) {
   require_writable_files(options_);
-  require_metrics(options_, main_entry(program, options_.evaluate));
+  require_metrics(options_, program);
   if (hardware_) check_hardware(options_, program, *hardware_);
   warn_of_initial_values(options_, program);
   if (options_.model.quiet) return;

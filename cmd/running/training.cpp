@@ -21,6 +21,7 @@
 #include "cmd/running/run_report.h"
 #include "cmd/running/same_files.h"
 #include "cmd/running/stop_agreement.h"
+#include "cmd/running/token_warnings.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/progress.h"
 #include "formats/text/quantity.h"
@@ -75,7 +76,8 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
                           place)
             << (hardware ? threads_warning(*hardware, program.mesh(), place) : "")
             << data_line(run.main, run.data.inputs, run.options.inputs) << epoch
-            << random_data_warning(run.main, run.data.inputs, run.options.inputs) << std::flush;
+            << random_data_warning(run.main, run.data.inputs, run.options.inputs)
+            << token_warnings(run.main, run.data.inputs) << std::flush;
 }
 
 // The profile whose peak rates the MFU of the steps is of, on the rank that shows or logs the MFU. Called where other ranks
@@ -157,6 +159,7 @@ MeanRunTime run_evaluation(const ProgramRun& run) {
   tell_rows_left_out(run, evaluation);
   StepFigures figures;
   figures.step_time = clock.seconds();
+  figures.samples_per_second = static_cast<double>(evaluation.rows) / figures.step_time;
   figures.wall_time = run.measures.begin.seconds();
   log.write_evaluation(evaluation.means, figures);
   tell_means(run, evaluation.means, "");
@@ -177,6 +180,12 @@ struct StepsTaken {
   StepWorkload work;
 };
 
+StepWorkload workload_of(const ProgramRun& run, int64_t rows, const std::optional<Hardware>& peaks) {
+  StepWorkload work = workload_of(run.executor.program(), run.main, rows, peaks ? &*peaks : nullptr);
+  work.peak.is_measured = !run.measures.hardware;
+  return work;
+}
+
 Feed training_feed(const ProgramRun& run) {
   Feed feed(run.executor, run.main, run.data.inputs, run.data.seed);
   if (run.data.start) feed.go_on(run.data.start->step, run.data.start->rows);
@@ -186,7 +195,7 @@ Feed training_feed(const ProgramRun& run) {
 Progress progress_of(const ProgramRun& run, const StepWorkload& work) {
   // Metrics on the terminal show the progress themselves.
   const bool shows_metrics = run.options.metrics == "-" && is_terminal(1);
-  return Progress({run.first_step(), run.options.steps, work.rows, work.tokens, work.peak_seconds},
+  return Progress({run.first_step(), run.options.steps, work.rows, work.tokens, work.peak},
                   run.talks() && !shows_metrics, is_terminal(2), terminal_width());
 }
 
@@ -252,7 +261,7 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   tell_earlier(run, log);
   StopAgreement agreement(run.processes());
   StepsTaken taken;
-  taken.work = workload_of(run.executor.program(), run.main, feed.batch(), run.peaks ? &*run.peaks : nullptr);
+  taken.work = workload_of(run, feed.batch(), run.peaks);
   Progress progress = progress_of(run, taken.work);
   const RunClock clock;
   taken.step = run.first_step();
@@ -307,9 +316,16 @@ std::string steps_summary(const ProgramRun& run, const StepsTaken& taken) {
                   amount_text(static_cast<double>(taken.work.rows) / mean));
   if (taken.work.tokens > taken.work.rows)
     text += fmt::format(", {} tokens/s", amount_text(static_cast<double>(taken.work.tokens) / mean));
-  if (taken.work.peak_seconds > 0)
-    text += fmt::format(", MFU {:.3g} %", 100 * taken.work.peak_seconds / mean);
-  return text;
+  if (taken.work.peak.seconds <= 0) return text;
+  PeakTime peak = taken.work.peak;
+  // The first measurement may have met other work.
+  if (peak.is_measured)
+    peak = workload_of(run, taken.work.rows,
+                       higher_peaks(*run.peaks, measured_peaks(run.main, run.executor.devices())))
+               .peak;
+  const std::optional<double> mfu = efficiency(peak, mean);
+  return text + (mfu ? fmt::format(", MFU {:.3g} %", 100 * *mfu)
+                     : ", MFU not known (the peak rate was measured beside other work)");
 }
 
 void tell_steps(const ProgramRun& run, const StepsTaken& taken) {

@@ -42,7 +42,10 @@ std::string three_digits(double rate) {  // without an exponent even if it is la
 
 std::vector<std::string> texts_of(const std::vector<NamedNumber>& numbers) {
   std::vector<std::string> texts;
-  for (const auto& [name, value] : numbers) texts.push_back(fmt::format("{} {:.6g}", printable(name), value));
+  for (const auto& [name, value] : numbers)
+    texts.push_back(printable(name) + " " +
+                    (std::holds_alternative<int64_t>(value) ? to_string(value)
+                                                            : fmt::format("{:.6g}", to_double(value))));
   return texts;
 }
 
@@ -66,6 +69,11 @@ std::string progress_line(const ProgressParts& parts, size_t width) {
   return (parts.left.empty() ? parts.step : parts.left).substr(0, width);
 }
 
+std::optional<double> efficiency(const PeakTime& peak, double seconds) {
+  if (peak.seconds <= 0 || (peak.is_measured && peak.seconds > seconds)) return std::nullopt;
+  return peak.seconds / seconds;
+}
+
 Progress::Progress(const RunLength& length, bool speaks, bool terminal, int width)
     : length_(length),
       speaks_(speaks),
@@ -78,7 +86,7 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (!speaks_) return;
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const auto [done, steps, rows, tokens, peak_seconds] = length_;
+  const auto [done, steps, rows, tokens, peak] = length_;
   // A terminal is updated ten times a second; elsewhere a line is printed every tenth of the run and every
   // minute.
   const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
@@ -90,7 +98,7 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
                       three_digits(rate) + " steps/s", "", ""};
   if (rows > 1) parts.rows_rate = three_digits(rate * static_cast<double>(rows)) + " samples/s";
   if (tokens > rows) parts.tokens_rate = three_digits(rate * static_cast<double>(tokens)) + " tokens/s";
-  if (peak_seconds > 0) parts.mfu = fmt::format("MFU {:.3g} %", 100 * rate * peak_seconds);
+  if (const auto mfu = efficiency(peak, 1 / rate)) parts.mfu = fmt::format("MFU {:.3g} %", 100 * *mfu);
   if (step < steps) parts.left = duration(static_cast<double>(steps - step) / rate) + " left";
   if (!terminal_) {
     // In one piece, so that other streams can't cut in.

@@ -4,15 +4,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "formats/report/metrics_writer.h"
 
 namespace mtfc {
 
-using NamedNumber = std::pair<std::string, double>;
-
-/// `loss 0.2134  accuracy 0.94`.
+/// `loss 0.2134  accuracy 0.94  tokens 9007199254740993`: whole numbers have all their digits.
 std::string to_text(const std::vector<NamedNumber>& numbers);
 
 /// The parts of the progress line.
@@ -28,11 +28,20 @@ struct ProgressParts {
 /// there, unless not even they fit; then the line is the time left.
 std::string progress_line(const ProgressParts& parts, size_t width);
 
+/// The seconds that the useful products of a step take at the peak rate of all devices; 0: not known, or no products.
+struct PeakTime {
+  double seconds = 0;
+  bool is_measured = false;  // the peak rate, by this run, and not given by a profile
+};
+/// The efficiency (MFU) of steps that take `seconds`; nothing if it is not known. Nothing is faster than the peak rate, so a
+/// measured one that a step exceeds was measured beside other work, and is not the peak rate.
+std::optional<double> efficiency(const PeakTime& peak, double seconds);
+
 /// A run of `steps` steps over `rows` rows of data each; the first `done` steps were taken in an earlier run.
 struct RunLength {
   int64_t done = 0, steps = 0, rows = 0;
-  int64_t tokens = 0;       // of a step; 0: none
-  double peak_seconds = 0;  // that its products take at the peak rate, for the MFU; 0: not known
+  int64_t tokens = 0;  // of a step; 0: none
+  PeakTime peak = {};
 };
 
 class Progress {

@@ -73,6 +73,51 @@ TEST_CASE("without such an input an evaluation goes in whole batches and says wh
         std::string::npos);
 }
 
+TEST_CASE("whole numbers keep their digits on the terminal and in the metrics, and rows have a rate") {
+  const ScratchFolder folder;
+  folder.write("model.json", R"({"mtfc": 1, "name": "counts", "dims": {"n": 2},
+    "inputs": {"x": {"dims": ["n"], "dtype": "i64"}},
+    "variables": {"expected": {"dims": [], "dtype": "i64"}},
+    "ops": [{"out": "tokens", "op": "reduce_sum", "in": "x"},
+            {"out": "is_it", "op": "equal", "in": ["tokens", "expected"]},
+            {"out": "small", "op": "constant", "value": 2621103, "dtype": "i32"},
+            {"out": "half", "op": "constant", "value": 0.5}],
+    "outputs": ["tokens", "is_it", "small", "half"]})");
+  const auto write = [&](const std::string& name, const std::string& shape,
+                         const std::vector<int64_t>& values) {
+    const std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" + shape + "), }";
+    std::string bytes = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t));
+    folder.write(name, bytes);
+  };
+  constexpr int64_t kLarge = 9007199254740993;  // 2^53 + 1, which no double is
+  write("expected.npy", "", {kLarge});
+  write("once.npy", "2,", {kLarge - 1, 1});
+  write("twice.npy", "4,", {kLarge - 1, 1, kLarge - 7, 7});
+  write("other.npy", "4,", {1, 2, 3, 5});
+  const auto said = [&](const std::string& data, const std::string& options = "") {
+    const Outcome outcome = outcome_of(
+        fmt::format("cd '{}' && '{}' run model.json --evaluate --load expected=expected.npy --input x={} "
+                    "--metrics log {} 2>/dev/null </dev/null",
+                    folder.path.string(), MTFC_BINARY, data, options));
+    CHECK(outcome.code == 0);
+    return outcome.text;
+  };
+  const std::string exact = "tokens 9007199254740993  is_it 1  small 2621103  half 0.5\n",
+                    line = R"({"step":0,"tokens":9007199254740993,"is_it":1,"small":2621103,"half":0.5,)";
+  for (const char* options : {"", "--mesh a:2 --layout n:a --simulate"})
+    for (const char* data : {"once.npy", "twice.npy"}) {
+      CAPTURE(data);
+      CHECK(said(data, options) == exact);
+      CHECK(folder.read("log").starts_with(line));
+      const nlohmann::json log = nlohmann::json::parse(folder.read("log"));
+      const double rows = data == std::string("once.npy") ? 2 : 4;
+      CHECK(log["samples_per_second"].get<double>() ==
+            doctest::Approx(rows / log["step_time"].get<double>()).epsilon(1e-6));
+    }
+  CHECK(said("other.npy") == "tokens 5.5  is_it 0  small 2621103  half 0.5\n");
+}
+
 TEST_CASE("messages about held-out data name the option") {
   const ScratchFolder folder;
   const auto said = [&](const std::string& valid) {

@@ -106,6 +106,28 @@ TEST_CASE("an output can't have the name of another key of the metrics") {
   }
 }
 
+TEST_CASE("an output can't have the name of a mean over held-out data that is logged with it") {
+  const Folder folder;
+  folder.write("means.json",
+               R"({"mtfc": 1, "name": "means", "dims": {"n": 4}, "inputs": {"x": {"dims": ["n"]}},
+    "variables": {"w": {"dims": ["n"], "init": 1}},
+    "ops": [{"out": "loss", "op": "reduce_mean", "in": {"op": "mul", "in": ["w", "x"]}},
+            {"out": "valid/loss", "op": "reduce_max", "in": "x"}, {"out": "eval/loss", "op": "reduce_min", "in": "x"}],
+    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.1}},
+    "outputs": ["loss", "valid/loss", "eval/loss"], "data": {"x": "random:normal"}})");
+  const auto refused = [](const std::string& option, const std::string& name) {
+    return "exit 2: mtfc: error: " + option + ": the output '" + name +
+           "' has the name of the mean of 'loss' over the data of --valid (rename the output in the model)\n";
+  };
+  const std::string run = "$MTFC run means.json -q ", valid = "--valid x=random:normal ";
+  CHECK(folder.said(run + valid + "--metrics log") == refused("--metrics", "valid/loss"));
+  CHECK(folder.said(run + valid + "--tensorboard logs") == refused("--tensorboard", "eval/loss"));
+  CHECK_FALSE(fs::exists(folder.path / "log"));
+  CHECK_FALSE(fs::exists(folder.path / "logs"));
+  CHECK(folder.said(run + "--metrics log --tensorboard logs") == "exit 0: ");
+  CHECK(folder.said(run + valid) == "exit 0: ");
+}
+
 TEST_CASE("an output follows links, and replaces what they point to") {
   const Folder folder;
   fs::create_directory(folder.path / "sub");
@@ -123,6 +145,30 @@ TEST_CASE("an output follows links, and replaces what they point to") {
   CHECK(fs::is_symlink(folder.path / "link3"));
   CHECK(fs::is_regular_file(folder.path / "sub" / "other"));
   CHECK(folder.files() == 5);
+}
+
+TEST_CASE("no file is written through a link that another user has laid in a folder of all") {
+  if (geteuid() != 0) {
+    MESSAGE("SKIPPED: only root can give a link to another user");
+    return;
+  }
+  const Folder folder;
+  folder.write("victim", "precious");
+  fs::create_directory(folder.path / "shared");
+  fs::create_symlink("../victim", folder.path / "shared/link");
+  constexpr uid_t kOther = 12345;
+  REQUIRE(lchown((folder / "shared/link").c_str(), kOther, kOther) == 0);
+  REQUIRE(chmod((folder / "shared").c_str(), 01777) == 0);
+  for (const std::string option : {"--output w=", "--report ", "--trace ", "--metrics "})
+    for (const char* mesh : {"", " --mesh a:2 --layout rows:a"}) {
+      CAPTURE(option);
+      CHECK(folder.said("$MTFC run model.json -q " + option + "shared/link" + mesh) ==
+            "exit 1: mtfc: error: cannot write 'shared/link': Permission denied\n");
+    }
+  CHECK(folder.said("$MTFC schema layout -o shared/link") ==
+        "exit 1: mtfc: error: cannot write 'shared/link': Permission denied\n");
+  CHECK(folder.read("victim") == "precious");
+  CHECK(std::distance(fs::directory_iterator(folder.path / "shared"), {}) == 1);
 }
 
 TEST_CASE("an output to a pipe or to standard output has the bytes of the file") {

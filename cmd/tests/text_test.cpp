@@ -128,6 +128,39 @@ TEST_CASE("integers of two and four bytes are the same tokens as bytes") {
   CHECK(losses("tokens:" + folder.write("four", four) + ",width=4") == expected);
 }
 
+TEST_CASE("a run warns of bytes that choose from a larger vocabulary, and of targets that are not shifted") {
+  const ScratchFolder folder;
+  const std::string text = folder.write("text", sentences().substr(0, 500)),
+                    options = "--steps 1 --set batch=4 --set length=6 ";
+  const std::string bytes =
+      "mtfc: warning: 'bytes' has the bytes of a text, 0 to 255, which choose from the 1000 of 'vocab': is "
+      "this text to "
+      "be cut into tokens first? (give those with --input bytes=tokens:FILE, or a model of bytes --set "
+      "vocab=256)\n";
+  const std::string same =
+      "mtfc: warning: 'bytes' and 'labels' have the same tokens: a model that is to predict the next one "
+      "would learn to "
+      "repeat what it reads (add ,shift=1 to the source of the targets)\n";
+  const std::string shifted = over("--input", "text:" + text),
+                    unshifted = fmt::format(" --input 'bytes=text:{0}' --input 'labels=text:{0}'", text);
+  const auto said = [&](const std::string& arguments) {
+    const auto [code, told] = outcome(options + arguments);
+    CHECK(code == 0);
+    return told;
+  };
+  for (const char* mesh :
+       {"", " --mesh a:2 --layout batch:a --simulate", " --mesh a:4 --layout vocab:a --simulate",
+        " --mesh a:2 --layout length:a --propagate --simulate"}) {
+    CAPTURE(mesh);
+    CHECK(said("--set vocab=1000" + shifted + mesh).find(bytes) != std::string::npos);
+    const std::string good = said(shifted + mesh), repeats = said(unshifted + mesh);
+    CHECK(good.find(bytes) == std::string::npos);
+    CHECK(good.find(same) == std::string::npos);
+    CHECK(repeats.find(same) != std::string::npos);
+    CHECK(repeats.find(bytes) == std::string::npos);
+  }
+}
+
 TEST_CASE("text that can't be fed is refused with a reason") {
   const ScratchFolder folder;
   const std::string shorter = folder.write("short", "sixteen and a bi");

@@ -68,8 +68,7 @@ std::string event_file_beginning(const EventTime& time) {
   return framed(version) + framed(start);
 }
 
-std::string scalars_record(const EventTime& time,
-                           const std::vector<std::pair<std::string, double>>& scalars) {
+std::string scalars_record(const EventTime& time, const std::vector<NamedNumber>& scalars) {
   std::string message;
   protozero::pbf_writer event(message);
   put_event_time(event, time);
@@ -78,7 +77,7 @@ std::string scalars_record(const EventTime& time,
     for (const auto& [name, number] : scalars) {
       protozero::pbf_writer value(summary, kSummaryValue);
       value.add_string(kValueTag, name);
-      value.add_float(kSimpleValue, static_cast<float>(number));
+      value.add_float(kSimpleValue, static_cast<float>(to_double(number)));
     }
   }
   return framed(message);

@@ -10,10 +10,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "formats/report/metrics_writer.h"
+
 namespace mtfc {
+
+/// Stands before the names of means over data of an evaluation.
+inline constexpr std::string_view kEvaluationTag = "eval/";
 
 /// The moment of an event: seconds since 1970, and the number of steps made.
 struct EventTime {
@@ -24,7 +28,7 @@ struct EventTime {
 /// The first records of a file whose events are about `time.step` and later steps.
 std::string event_file_beginning(const EventTime& time);
 /// The record of numbers under their names, as f32.
-std::string scalars_record(const EventTime& time, const std::vector<std::pair<std::string, double>>& scalars);
+std::string scalars_record(const EventTime& time, const std::vector<NamedNumber>& scalars);
 
 /// The CRC-32C (Castagnoli) of the bytes, which the checksums of records are made from.
 uint32_t crc32c(std::string_view bytes);

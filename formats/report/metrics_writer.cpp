@@ -5,9 +5,9 @@
 
 namespace mtfc {
 
-std::vector<std::pair<std::string, double>> named(const StepFigures& figures) {
-  std::vector<std::pair<std::string, double>> all = {{"step_time", figures.step_time},
-                                                     {"samples_per_second", figures.samples_per_second}};
+std::vector<NamedNumber> named(const StepFigures& figures) {
+  std::vector<NamedNumber> all = {{"step_time", figures.step_time},
+                                  {"samples_per_second", figures.samples_per_second}};
   if (figures.learning_rate) all.emplace_back("learning_rate", *figures.learning_rate);
   if (figures.tokens_per_second) all.emplace_back("tokens_per_second", *figures.tokens_per_second);
   if (figures.mfu) all.emplace_back("mfu", *figures.mfu);
@@ -15,12 +15,15 @@ std::vector<std::pair<std::string, double>> named(const StepFigures& figures) {
   return all;
 }
 
-std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, double>>& outputs,
-                         const StepFigures& figures) {
+std::string metrics_line(int64_t step, const std::vector<NamedNumber>& outputs, const StepFigures& figures) {
   Json line;
   line["step"] = step;
-  for (const auto& [name, value] : outputs) line[name] = value;
-  for (const auto& [name, value] : named(figures)) line[name] = value;
+  const auto add = [&](const std::vector<NamedNumber>& numbers) {
+    for (const auto& [name, value] : numbers)
+      std::visit([&, &key = name](auto number) { line[key] = number; }, value);
+  };
+  add(outputs);
+  add(named(figures));
   return line.dump();
 }
 

@@ -9,7 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "formats/expression/expression.h"
+
 namespace mtfc {
+
+/// A number of a run under its name: exact if it is a whole number of the model, and else a double, which may be infinite or
+/// NaN here.
+using NamedNumber = std::pair<std::string, Number>;
 
 /// The figures of one step of a run beside its outputs. An evaluation over data has no rates but samples per second.
 struct StepFigures {
@@ -22,12 +28,11 @@ struct StepFigures {
 };
 
 /// These figures under their names, in the order of a line.
-std::vector<std::pair<std::string, double>> named(const StepFigures& figures);
+std::vector<NamedNumber> named(const StepFigures& figures);
 
 /// `{"step": 1, "loss": 2.3, "step_time": 0.01, "samples_per_second": 10000, ...}`, without a newline. Numbers
 /// that JSON lacks become null.
-std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, double>>& outputs,
-                         const StepFigures& figures);
+std::string metrics_line(int64_t step, const std::vector<NamedNumber>& outputs, const StepFigures& figures);
 
 /// The keys of such a line beside the outputs, which can't have these names.
 inline constexpr std::array<std::string_view, 7> kMetricsKeys = {

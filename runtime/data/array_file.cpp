@@ -204,7 +204,9 @@ ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header
   target_ = target.path;
   std::string error;
   if (processes.speaks()) {
-    if (!temporary_.empty()) {
+    if (target.reason != 0) {
+      error = fmt::format("cannot write {}: {}", shown_name(path_), std::strerror(target.reason));
+    } else if (!temporary_.empty()) {
       error = create(temporary_, shown_name(path_), header);
     } else {
       file_ = path_ == "-" ? std::make_unique<OutputFile>()

@@ -1,11 +1,27 @@
 #include "runtime/data/file_target.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <random>
 
 namespace mtfc {
+namespace {
+
+// Returns whether another user has laid this link in a folder that everybody writes to.
+bool is_planted(const std::filesystem::path& link) {
+  struct stat of_link = {}, of_folder = {};
+  const std::string folder = link.parent_path().empty() ? "." : link.parent_path().string();
+  if (lstat(link.c_str(), &of_link) != 0 || stat(folder.c_str(), &of_folder) != 0) return false;
+  constexpr mode_t kShared = S_ISVTX | S_IWOTH;
+  return (of_folder.st_mode & kShared) == kShared && of_link.st_uid != geteuid() &&
+         of_link.st_uid != of_folder.st_uid;
+}
+
+}  // namespace
 
 FileTarget file_target(const std::string& path) {
   constexpr int kMostLinks = 40;
@@ -16,6 +32,7 @@ FileTarget file_target(const std::string& path) {
     // Links to open files, which /dev/stdout ends in, have no path that could be a target of rename.
     const fs::path folder = fs::weakly_canonical(target.parent_path(), error);
     if (folder.string().starts_with("/proc/")) return {path, false};
+    if (is_planted(target)) return {path, false, EACCES};
     const fs::path to = fs::read_symlink(target, error);
     if (error) break;
     target = to.is_absolute() ? to : target.parent_path() / to;

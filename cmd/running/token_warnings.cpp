@@ -1,0 +1,109 @@
+#include "cmd/running/token_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "core/diagnostics/printable.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kBytes = 256;
+
+// The tokens of an input; nullptr if it has none.
+const TokenSource* tokens_of(const Binding& input, const std::vector<InputData>& inputs) {
+  for (const InputData& data : inputs)
+    if (data.input == input.name) return std::get_if<TokenSource>(&data.source);
+  return nullptr;
+}
+
+// Returns whether the results of a step are elements of its inputs, somewhere else.
+bool moves(const Step& step) {
+  const OpDef* op = step.op();
+  return !op || op->family == Family::kRelabel || op->family == Family::kMovement ||
+         op->traits.copies != Copies::kNothing;
+}
+
+// The dimension along which the step counts with its operand `at`; nullptr if it does not.
+const Dim* counted_dim(const Step& step, size_t at) {
+  const OpDef* op = step.op();
+  const AttributeValue* value = op ? step.attributes().find("dim") : nullptr;
+  const Dim* dim = value ? std::get_if<Dim>(value) : nullptr;
+  const auto& own = op ? op->signature.own_dtypes : std::vector<OwnDType>();
+  const bool counts = std::any_of(own.begin(), own.end(), [&](const OwnDType& each) {
+    return each.operand == static_cast<int>(at) && each.literal == DType::kI32;
+  });
+  return dim && (counts || op->family == Family::kElementwiseChecked) ? dim : nullptr;
+}
+
+// The largest dimension that elements of `input` choose from, wherever they are moved first.
+std::optional<Dim> chosen_from(const EntryPoint& entry, ValueId input) {
+  std::optional<Dim> largest;
+  PerValue<bool> has(entry.values.size(), false);
+  has[input] = true;
+  const auto look = [&](const Step& step) {
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (!has[step.inputs[i]]) continue;
+      const Dim* dim = counted_dim(step, i);
+      if (dim && (!largest || largest->size < dim->size)) largest = *dim;
+      if (moves(step))
+        for (const ValueId output : step.outputs) has[output] = true;
+    }
+  };
+  for (const Step& step : entry.steps) {
+    look(step);
+    for (const Step& member : step.members()) look(member);
+  }
+  return largest;
+}
+
+std::string byte_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  std::string warnings;
+  for (const Binding& input : entry.inputs) {
+    const TokenSource* source = tokens_of(input, inputs);
+    if (!source || source->tokens.type != StoredType::kU8) continue;
+    const std::optional<Dim> dim = chosen_from(entry, input.value);
+    if (dim && dim->size > kBytes)
+      warnings += fmt::format(
+          "mtfc: warning: '{}' has the bytes of a text, 0 to 255, which choose from the {} of '{}': is this "
+          "text to be "
+          "cut into tokens first? (give those with --input {}=tokens:FILE, or a model of bytes --set "
+          "{}=256)\n",
+          printable(input.name), dim->size, printable(dim->name), printable(input.name),
+          printable(dim->name));
+  }
+  return warnings;
+}
+
+bool are_same(const TokenSource& a, const TokenSource& b) {
+  return a.tokens.type == b.tokens.type && a.tokens.shape == b.tokens.shape && a.first == b.first &&
+         a.shift == b.shift && a.tokens.sample.bytes == b.tokens.sample.bytes &&
+         a.tokens.sample.hash == b.tokens.sample.hash;
+}
+
+std::string same_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  std::string warnings;
+  for (size_t i = 0; i < entry.inputs.size(); ++i)
+    for (size_t j = i + 1; j < entry.inputs.size(); ++j) {
+      const TokenSource *one = tokens_of(entry.inputs[i], inputs),
+                        *other = tokens_of(entry.inputs[j], inputs);
+      if (one && other && are_same(*one, *other))
+        warnings += fmt::format(
+            "mtfc: warning: '{}' and '{}' have the same tokens: a model that is to predict the next one "
+            "would learn to "
+            "repeat what it reads (add ,shift=1 to the source of the targets)\n",
+            printable(entry.inputs[i].name), printable(entry.inputs[j].name));
+    }
+  return warnings;
+}
+
+}  // namespace
+
+std::string token_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  return byte_warnings(entry, inputs) + same_warnings(entry, inputs);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,17 @@
+#pragma once
+// Warnings of texts and tokens that a model would train on without an error, but learn nothing from.
+
+#include <string>
+#include <vector>
+
+#include "core/program/program.h"
+#include "core/tensors/data.h"
+
+namespace mtfc {
+
+/// One line for each, or "":
+/// - the bytes of a text choose among more than 256 entries, so the text lacks a tokenizer;
+/// - two inputs get the same tokens, so that targets are what the model reads, and not what follows.
+std::string token_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs);
+
+}  // namespace mtfc
