@@ -125,7 +125,8 @@ std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Opera
   std::vector<WholeValue> sizes;
   for (const Operand& operand : operands) sizes.push_back(sized(operand));
   std::vector<double> magnitudes;
-  const std::vector<TensorType> types = types_of(operands);
+  std::vector<TensorType> types;
+  for (const Operand& operand : operands) types.push_back(operand.value->type);
   const std::vector<std::vector<int>> sets = linear_sets(op, {kernel.attributes, types});
   if (sets.empty()) return {};
   const std::vector<int>& set = sets.front();
