@@ -8,6 +8,7 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
   const TensorType &x = call.operands[0], &taps = call.operands[1];
   const Windows& windows = windows_of(call.attributes);
+  require_numbers({call.attributes, call.operands.first(1)});
   require_pool_windows(x, windows);
   require_tap_indices(taps, slid_dims(x.dims, windows), 1);
   return {{x.dtype, slid_dims(x.dims, windows)}};

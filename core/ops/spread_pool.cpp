@@ -22,6 +22,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Windows& windows = windows_of(call.attributes);
   const TensorType result{x.dtype, spread_dims(x.dims, windows)};
   require_distinct(result.dims, "windows");
+  require_numbers({call.attributes, call.operands.first(1)});
   require_pool_windows(result, windows);
   require_tap_indices(taps, x.dims, 1);
   return {result};

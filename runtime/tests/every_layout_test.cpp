@@ -133,7 +133,7 @@ Example with_dtype(const Signature& signature, Example example, DType dtype) {
     operand.type.dtype = dtype;
     if (dtype == DType::kBool)
       operand.fill = Fill::kBool;
-    else if (operand.fill == Fill::kBool || (!is_float(dtype) && operand.fill != Fill::kIndex))
+    else if (operand.fill == Fill::kBool || (!is_float(dtype) && operand.fill == Fill::kNormal))
       operand.fill = Fill::kSteps;
   }
   return example;
