@@ -95,7 +95,7 @@ TEST_CASE("rules in conflict beside annotations have their reason in a compariso
       fmt::format("MALLOC_PERTURB_=165 $MTFC cost-report '{}' --mesh p:2 --layout '{}' ", model, layout);
   CHECK(
       outcome_in_models(command) ==
-      fmt::format("exit 2: {}:2:19: error: /inputs/x: the rules a:p and c:p split tensor 'x', an input, "
+      fmt::format("exit 2: {}:2:18: error: /inputs/x: the rules a:p and c:p split tensor 'x', an input, "
                   "twice over the same axis 'p' (give 'a' or 'c' another axis, or leave one of them whole)\n",
                   model));
   const Json reports =

@@ -230,20 +230,21 @@ TEST_CASE("the sharding of a tensor is traced to the annotation that it comes fr
 }
 
 TEST_CASE("a reshape that sends elements has forms of both sides, each with its own dimensions") {
-  const Explained joined(R"({"mtfc": 1, "dims": {"batch": 8, "length": 8, "pair": 2, "half": 4, "d": 8},
- "inputs": {"x": {"dims": ["pair", "batch", "length", "half"]}},
- "ops": [{"out": "y", "op": "reshape", "in": "x", "dims": ["batch", "length", "d"]},
-         {"out": "z", "op": "relu", "in": "y"}], "outputs": ["z"]})",
-                         {{"mesh", {{"dp", 2}}}, {"rules", {{"length", "dp"}}}});
-  const std::string forms = "[pair, batch, length/dp, half] -> [batch, length/dp, d]";
+  const Explained joined(
+      R"({"mtfc": 1, "dims": {"a": 5, "b": 3, "c": 15}, "inputs": {"x": {"dims": ["a", "b"]}},
+ "ops": [{"out": "y", "op": "reshape", "in": "x", "dims": ["c"]}, {"out": "z", "op": "relu", "in": "y"}],
+ "outputs": ["z"]})",
+      {{"mesh", {{"dp", 2}}}, {"rules", Json::parse(R"([["a", "dp"], ["c", "dp"]])")}});
+  const std::string forms = "[a/dp, b] -> [c/dp]";
   CHECK(has(joined.text(""), "exchange of 'x' over dp: " + forms));
   const Json reshard = joined.reshard_of("x");
-  CHECK(reshard["dims"].size() == 4);
-  CHECK(reshard["dims_after"].dump() == R"({"batch":8,"d":8,"length":8})");
-  CHECK(reshard["from"]["split"] == reshard["to"]["split"]);
-  CHECK(has(joined.run("diff model.json layout.json batch:dp --mesh dp:2"), forms));
+  CHECK(reshard["dims"].dump() == R"({"a":5,"b":3})");
+  CHECK(reshard["dims_after"].dump() == R"({"c":15})");
+  CHECK(reshard["from"]["split"].dump() == R"({"a":["dp"]})");
+  CHECK(reshard["to"]["split"].dump() == R"({"c":["dp"]})");
+  CHECK(has(joined.run("diff model.json layout.json a:dp --mesh dp:2"), forms));
   CHECK(joined.run("cost-report model.json --layout layout.json -o page.html -q") == "exit 0: ");
-  CHECK(has(joined.read("page.html"), "[pair, batch, length/dp, half]<br>[batch, length/dp, d]"));
+  CHECK(has(joined.read("page.html"), "[a/dp, b]<br>[c/dp]"));
 }
 
 TEST_CASE("a tensor under rules has its reason too") {
