@@ -460,7 +460,9 @@ bool is_terminal(int stream) {
 
 StatusLine::Place status_place(bool quiet) {
   if (quiet) return StatusLine::Place::kNowhere;
-  return is_terminal(STDERR_FILENO) ? StatusLine::Place::kTerminal : StatusLine::Place::kFile;
+  if (is_terminal(STDERR_FILENO)) return StatusLine::Place::kTerminal;
+  const char* progress = environment("MTFC_PROGRESS");
+  return progress && std::string_view(progress) == "0" ? StatusLine::Place::kNowhere : StatusLine::Place::kFile;
 }
 
 namespace {

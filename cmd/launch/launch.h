@@ -54,7 +54,8 @@ int end_interrupted(int signal);
 /// terminal_width returns that terminal's width.
 bool is_terminal(int stream);
 int terminal_width();
-/// Returns where the status line of a command goes: to a terminal or a file on standard error, or, if `quiet`, nowhere.
+/// Returns where the status line of a command goes: to a terminal or a file on standard error, or nowhere if `quiet`, or if
+/// MTFC_PROGRESS is 0 and it would be a file.
 StatusLine::Place status_place(bool quiet);
 /// The longest line of a text that goes to `file`: on standard output (`-`) as long as its terminal is wide, or else as the
 /// variable COLUMNS says; otherwise `usual`.

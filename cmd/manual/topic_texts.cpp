@@ -193,6 +193,7 @@ constexpr const char* kEnvironment = R"(mtfc reads these variables, apart from t
 * HYDRA_HOST_FILE :: a file with hosts, for runs without --hosts
 * UCX_TCP_TX_SEG_SIZE, UCX_TCP_RX_SEG_SIZE :: the segments in which messages travel over TCP; 256k if they are not set
 * NO_COLOR :: no colours on a terminal, like --no-color
+* MTFC_PROGRESS :: 0: no lines of progress where standard error is a file or a pipe
 * COLUMNS :: the width of help, tables and lists where there is no terminal; if it is not set, 80, and lines of explain stay whole
 
 Under srun, mpiexec or another launcher, mtfc run is one of the ranks that this launcher has started.
