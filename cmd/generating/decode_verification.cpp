@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cmd/generating/prompt_entry.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
+#include "core/tensors/data.h"
+#include "formats/data/data_spec.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/generate/decode_check.h"
 
@@ -68,6 +72,19 @@ std::string comparison_problem(const Program& forward, const std::vector<InputDe
   return "";
 }
 
+// The numbers of ids that inputs have where the model says how to draw them: a source may have a vocabulary of its own.
+std::map<std::string, int64_t> drawn_ids(const std::vector<InputDecl>& inputs, const Program& program) {
+  std::map<std::string, int64_t> ids;
+  for (const InputDecl& input : inputs) {
+    if (!is_integer(input.type.dtype) || !input.source.starts_with("random:")) continue;
+    const InputData data = read_input_data({input.name, input.type.dtype, input.source_location},
+                                           input.source, lookup_of(program.names));
+    if (const auto* random = std::get_if<RandomSource>(&data.source))
+      ids[input.name] = std::max<int64_t>(1, static_cast<int64_t>(random->high));
+  }
+  return ids;
+}
+
 // Programs that run in this process.
 struct Machine {
   explicit Machine(Program of, uint64_t seed)
@@ -121,6 +138,7 @@ DecodeVerdict verify_decode(const Sources& sources, const ModelOptions& options,
           comparison_problem(forward.program, encode_inputs(model), token_dims(model), names);
       !problem.empty())
     return {fmt::format("decode is not compared: {}\n", problem)};
+  names.ids = drawn_ids(encode_inputs(model), forward.program);
   forward.executor.run(*forward.program.find("init"), 0);
   disturb_variables(forward.executor, seed);
 

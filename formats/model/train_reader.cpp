@@ -85,7 +85,7 @@ void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelD
                    TrainSpec& spec) {
   std::vector<std::string> keys = {"kind", "doc"};
   for (const NumberSetting& setting : optimizer.settings) keys.emplace_back(setting.name);
-  keys.insert(keys.end(), {"no_decay", "lr_factors", "shard_state_over"});
+  keys.insert(keys.end(), {"no_decay", "lr_factors", "shard_state_over", "when"});
   if (optimizer.factors) keys.emplace_back("factored");
   at.check_keys(keys);
   for (const NumberSetting& setting : optimizer.settings) {
@@ -241,6 +241,26 @@ void read_optimizer(const Cursor& train, const Cursor& at, ModelDraft& draft, Tr
         fmt::format("'{}' has no weight decay from which to exempt variables", optimizer->name));
 }
 
+// The optimizer, or the one of several that `when` chooses.
+std::optional<Cursor> chosen_optimizer(const Cursor& at, const ModelDraft& draft) {
+  const std::vector<Cursor> stated = at.is(JsonKind::kArray) ? at.items() : std::vector<Cursor>{at};
+  const size_t before = at.sink().error_count();
+  std::optional<Cursor> found;
+  for (const Cursor& item : stated) {
+    if (!item.is(JsonKind::kObject)) {
+      item.expected("an object");
+    } else if (is_chosen(item, draft).value_or(false)) {
+      if (found)
+        item.error("another optimizer exists at the same time",
+                   "give them \"when\" conditions that exclude each other");
+      found = item;
+    }
+  }
+  if (!found && at.sink().error_count() == before)
+    at.error("there is no optimizer whose \"when\" holds", "give one of them no condition, or another one");
+  return at.sink().error_count() == before ? found : std::nullopt;
+}
+
 void read_microbatches(const Cursor& train, const std::optional<int64_t>& given, const ModelDraft& draft,
                        TrainSpec& spec) {
   spec.microbatches_location = train.location();
@@ -275,18 +295,15 @@ std::optional<TrainSpec> read_train(const Cursor& at, const ModelOverrides& over
   TrainSpec spec;
   spec.location = at.location();
   if (const auto loss = at.require("loss")) spec.loss = read_loss(*loss, draft);
-  if (const auto optimizer = at.require("optimizer")) {
-    if (optimizer->is(JsonKind::kObject))
-      read_optimizer(at, *optimizer, draft, spec);
-    else
-      optimizer->expected("an object");
-  }
+  const std::optional<Cursor> stated = at.require("optimizer");
+  const std::optional<Cursor> optimizer = stated ? chosen_optimizer(*stated, draft) : std::nullopt;
+  if (optimizer) read_optimizer(at, *optimizer, draft, spec);
   if (const auto norm = at.find("clip_norm"))
     spec.clip_norm = read_setting(*norm, SettingRange::kPositive, draft);
   read_microbatches(at, overrides.microbatches, draft, spec);
   if (at.sink().error_count() > before || spec.loss == kNoTensor) return std::nullopt;
   if (overrides.optimizer) replace_kind(*overrides.optimizer, spec);
-  read_all_factored(at.require("optimizer").value(), draft, spec);
+  read_all_factored(*optimizer, draft, spec);
   if (at.sink().error_count() > before) return std::nullopt;
   return spec;
 }

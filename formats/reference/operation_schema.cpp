@@ -192,6 +192,7 @@ Json optimizer_schema() {
                        {"doc", text_schema()},
                        {"no_decay", patterns},
                        {"lr_factors", lr_factors_schema()},
+                       {"when", reference("condition")},
                        {"shard_state_over", patterns}};
     std::vector<std::string> required = {"kind"};
     for (const NumberSetting& setting : optimizer->settings) {

@@ -136,8 +136,12 @@ Json decode_schema() {
 
 Json train_schema() {
   const Json patterns = {{"type", "array"}, {"items", {{"type", "string"}}}};
+  const Json optimizer = reference("optimizer");
   return object_schema({{"loss", {{"type", "string"}, {"description", "the scalar to minimize"}}},
-                        {"optimizer", reference("optimizer")},
+                        {"optimizer", if_list({{"items", optimizer},
+                                               {"minItems", 1},
+                                               {"description", "optimizers of which \"when\" chooses one"}},
+                                              optimizer)},
                         {"clip_norm", reference("number")},
                         {"microbatches", reference("size")},
                         {"no_decay", patterns},

@@ -186,9 +186,11 @@ DecodeComparison compare_decode(Executor& forward, Executor& decode, const Forwa
   Inputs inputs;
   const EntryPoint* encode = decoder.encode();
   if (encode)
-    for (const Binding& input : encode->inputs)
-      inputs.emplace(input.name,
-                     random_input(encode->values[input.value].type, decoder.vocabulary(), 2 + inputs.size()));
+    for (const Binding& input : encode->inputs) {
+      const auto known = names.ids.find(input.name);
+      const int64_t ids = known == names.ids.end() ? decoder.vocabulary() : known->second;
+      inputs.emplace(input.name, random_input(encode->values[input.value].type, ids, 2 + inputs.size()));
+    }
   const Forward whole = run_forward(forward, names, inputs);
   DecodeComparison comparison;
   comparison.positions = std::min(positions, whole.positions);

@@ -8,6 +8,7 @@
 // Other inputs of the model, such as the sentence to translate, are those of `encode`; both are given the same.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,8 @@ struct ForwardLogits {
   std::string tokens;      // the input that decode is given token by token; all others are inputs of `encode`
   std::string position;    // the dimension of the tokens that counts positions
   std::string vocabulary;  // the dimension of the logits that the tokens lack
+  std::map<std::string, int64_t> ids =
+      {};  // how many ids an input of `encode` has; by default as many as tokens
 };
 
 struct LogitDifference {
