@@ -167,7 +167,15 @@ Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands,
   double roundings = kRoundings + kRoundingsPerTerm * std::sqrt(terms);
   if (exact && adds_up(*kernel.op)) roundings = std::min(roundings, kRoundingsOfSum + terms);
   rounding.of_terms = epsilon * roundings;
-  (exact ? rounding.of_result : rounding.of_terms) += rounding_of_bf16(value.type.dtype);
+  double coarse = rounding_of_bf16(value.type.dtype);
+  if (exact) {
+    rounding.of_result = coarse;
+    return rounding;
+  }
+  // What is known of an operand that the other way holds in parts is their sum, rounded once more.
+  for (const Operand& operand : operands)
+    coarse = std::max(coarse, rounding_of_bf16(operand.value->type.dtype));
+  rounding.of_terms += coarse;
   return rounding;
 }
 

@@ -133,7 +133,8 @@ std::string differing(const Comparison& comparison) {
 // Errors of ten roundings, one for each result that has a number to plant one in: where the rounding is largest.
 std::vector<Planted> errors_of(const std::string& kind, const Example& example, const Model& model,
                                const WholeTensors& inputs) {
-  const WideCall call = wide_call(kind, example.attributes, inputs, example.operands.size());
+  const Example wide = with_floats(example, DType::kF64);
+  const WideCall call = wide_call(kind, wide.attributes, inputs, example.operands.size());
   const std::vector<std::vector<double>> results = call.run(), changes = sensitivities(call);
   std::vector<TensorType> types;
   for (const ExampleOperand& operand : example.operands) types.push_back(operand.type);
