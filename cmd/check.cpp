@@ -50,6 +50,7 @@ std::vector<Diagnostic> checked(const Options& options, const Sources& sources) 
 }
 
 int run(const Options& options) {
+  require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> found;
   try {

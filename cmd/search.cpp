@@ -169,17 +169,18 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
   return search_layouts(model, fixed, hardware, options);
 }
 
-[[noreturn]] void refuse(const SearchResult& result, int64_t limit, bool trains) {
+[[noreturn]] void refuse(const SearchResult& result, int64_t limit, bool trains, const Hardware& hardware) {
   if (!result.is_proved) throw RunError("stopped before a layout that fits was found");
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
+  const std::string larger = larger_profiles(smallest.memory, limit, hardware);
   throw UserError(
       fmt::format("no layout fits into {} per device{}: the smallest, {}, needs {}, which is {} more",
                   memory_text(limit),
                   trains ? ", and none was found to fit by computing activations again" : "",
                   layout_text(smallest.layout), bytes_beside(smallest.memory, limit),
                   bytes_beside(smallest.memory - limit, limit)),
-      "use more devices, --microbatches or another --memory-limit");
+      (larger.empty() ? "" : larger + "; ") + "use more devices, --microbatches or another --memory-limit");
 }
 
 // Of layouts that are equally fast, the one on fewer devices comes first, unless the user has said which mesh it is to be.
@@ -316,13 +317,16 @@ class AnnotationWatch {
     const int64_t now = static_cast<int64_t>(seconds());
     if (now != shown_) status_.show(fmt::format("{}, {} s", doing_, now));
     shown_ = now;
-    return InterruptGuard::requested() || (limit_ && seconds() >= static_cast<double>(*limit_));
+    return InterruptGuard::requested() || exceeds(0);
   }
+  bool is_late() const { return InterruptGuard::is_late() || exceeds(0.9); }
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
  private:
+  bool exceeds(double more) const { return limit_ && seconds() >= static_cast<double>(*limit_) + more; }
+
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::optional<int64_t> limit_;
   StatusLine status_;
@@ -336,12 +340,12 @@ std::optional<AnnotatedLayout> annotated(const Options& options, const Model& mo
   const CompileOptions compiling = compile_options_of(options.model);
   const OfferedAxes offered{options.dims, options.has_most_axes ? options.max_axes_per_dim : 1,
                             !options.model.no_uneven};
+  const AnnotationStop stop{[&] { return watch.stops(); }, [&] { return watch.is_late(); }};
   std::optional<AnnotatedLayout> best;
   bool is_complete = true;
   for (const Layout& layout : fixed) {
     watch.begin(layout.mesh, best);
-    std::optional<AnnotatedLayout> found =
-        search_annotations(model, layout, offered, compiling, [&] { return watch.stops(); });
+    std::optional<AnnotatedLayout> found = search_annotations(model, layout, offered, compiling, stop);
     is_complete = is_complete && found && found->is_complete;
     if (found && (!best || found->cost < best->cost)) best = std::move(found);
     if (!is_complete) break;
@@ -437,7 +441,7 @@ int run(const Options& options) {
   if (result.best.empty() && InterruptGuard::requested()) return tell_interrupt(best_so_far.text());
   if (result.best.empty()) {
     show(warnings, options.model.quiet);
-    refuse(result, search.memory_limit, search.entry == "train");
+    refuse(result, search.memory_limit, search.entry == "train", hardware);
   }
   prefer_fewer(options, search, result);
   SearchReport report{result, {}, search.memory_limit, seconds.count()};

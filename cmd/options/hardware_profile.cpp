@@ -129,16 +129,19 @@ std::string profiles_with(int64_t bytes) {
 
 }  // namespace
 
+std::string larger_profiles(int64_t needed, int64_t available, const Hardware& hardware) {
+  if (hardware.name != kInventedProfile || available != memory_of(hardware)) return "";
+  return fmt::format("'{}' is an invented core; {}", hardware.name, profiles_with(needed));
+}
+
 std::optional<Diagnostic> too_large_warning(int64_t needed, int64_t available, const Hardware& hardware) {
   if (available == 0 || needed <= available) return std::nullopt;
-  const bool is_invented = hardware.name == kInventedProfile && available == memory_of(hardware);
+  const std::string larger = larger_profiles(needed, available, hardware);
   return Diagnostic{{},
                     fmt::format("the layout needs {} per device, {} more than the {} that it may use of {}",
                                 bytes_beside(needed, available), bytes_beside(needed - available, available),
                                 memory_text(available), hardware.name),
-                    is_invented
-                        ? fmt::format("'{}' is an invented core; {}", hardware.name, profiles_with(needed))
-                        : "mtfc search --fit says what would fit",
+                    larger.empty() ? "mtfc search --fit says what would fit" : larger,
                     Severity::kWarning};
 }
 

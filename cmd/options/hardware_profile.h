@@ -38,8 +38,11 @@ std::string profile_text(const std::string& name);
 Hardware parsed_profile(const std::string& name, const std::string& text);
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);
 
-/// A warning if a layout that needs `needed` bytes on a device does not fit into `available`, 0 for no limit. If that is what
-/// the invented profile has, it says which profiles have more.
+/// `'local' is an invented core; ...` and which profiles have more, if the profile is the invented one, and `available` is the
+/// memory of its devices; otherwise "".
+std::string larger_profiles(int64_t needed, int64_t available, const Hardware& hardware);
+
+/// A warning if a layout that needs `needed` bytes on a device does not fit into `available`, 0 for no limit.
 std::optional<Diagnostic> too_large_warning(int64_t needed, int64_t available, const Hardware& hardware);
 
 /// A warning if a single rank has measured the profile, and the mesh has several devices; of several layouts, the first such.

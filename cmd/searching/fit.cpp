@@ -249,9 +249,12 @@ int run_fit(const FitArguments& arguments) {
   }
   if (!result.fits.empty()) return kExitSuccess;
   if (!result.is_complete) throw RunError("stopped before anything that fits was found");
-  throw RunError(
-      fmt::format("nothing fits into {} per device: use more devices, other rules or another --memory-limit",
-                  memory_text(limit)));
+  int64_t least = INT64_MAX;
+  for (const FitTrial& trial : result.smallest) least = std::min(least, trial.memory);
+  const std::string larger = larger_profiles(least, limit, hardware);
+  throw RunError(fmt::format(
+      "nothing fits into {} per device: use more devices, other rules or another --memory-limit{}",
+      memory_text(limit), larger.empty() ? "" : "; " + larger));
 }
 
 }  // namespace mtfc

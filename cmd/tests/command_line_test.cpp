@@ -296,7 +296,7 @@ TEST_CASE("a memory limit refuses before anything runs") {
     const std::string text = said(command + fits + "1MiB");
     CAPTURE(text);
     CHECK(text.starts_with("exit 2: mtfc: error: the program needs "));
-    CHECK(text.find(" more than the limit of 1.00 MiB (") != std::string::npos);
+    CHECK(text.find(" more than the limit of 1 MiB (") != std::string::npos);
     CHECK(text.find("variable w1 (3.06 MiB)") != std::string::npos);
     CHECK(printed(command + fits + "1MiB") == "exit 2: ");
   }

@@ -220,7 +220,7 @@ TEST_CASE("layouts that do not fit into a device come last, and the best one fit
 }
 
 TEST_CASE("a layout that does not fit is a warning, which scripts can refuse") {
-  const std::string large = "transformer_lm.json --set d_ff=1048576 --set layers=8 --mesh all:2 --layout ";
+  const std::string large = "transformer_lm.json --set d_ff=262144 --set layers=8 --mesh all:2 --layout ";
   const std::string told = outcome_in_models("$MTFC cost-report " + large + "batch:all");
   CHECK(told.starts_with("exit 0: "));
   CHECK(has(told, "mtfc: warning: the layout needs "));

@@ -113,10 +113,11 @@ TEST_CASE("--fit writes the row of the mesh that is named") {
 // There are some hundreds of training steps to try, and the signal comes after the first that fits.
 TEST_CASE("--fit prints what fits so far when a signal ends it") {
   const ScratchFolder folder;
-  RunningCommand fit(folder,
-                     fmt::format("env MTFC_TERMINAL=2 $MTFC search {}/models/transformer_lm.json --fit --set "
-                                 "batch=720 --set layers=4 --devices 512 --memory-limit 300MiB",
-                                 MTFC_SOURCE_DIR));
+  RunningCommand fit(
+      folder,
+      fmt::format("env MTFC_TERMINAL=2 COLUMNS=400 $MTFC search {}/models/transformer_lm.json --fit --set "
+                  "batch=720 --set layers=4 --devices 512 --memory-limit 300MiB",
+                  MTFC_SOURCE_DIR));
   REQUIRE(
       eventually([&] { return fit.ended() || folder.read("err").find(" tried; ") != std::string::npos; }));
   fit.send(SIGTERM);
@@ -137,7 +138,6 @@ TEST_CASE("where nothing fits, --fit says what is missing, and bad arguments are
   CHECK(nothing.find("2 devices: nothing fits; variables and the optimizer's state alone take ") !=
         std::string::npos);
   CHECK(nothing.find("\ntried 0 training steps in ") != std::string::npos);
-  CHECK(nothing.find("since the") != std::string::npos);
   CHECK(nothing.find("mtfc: error: nothing fits into 1 KiB per device: use more devices") !=
         std::string::npos);
   CHECK(outcome_in_models(fit) ==

@@ -101,6 +101,21 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(has(none, " more (use more devices, --microbatches or another --memory-limit)\n"));
 }
 
+TEST_CASE("a model that is too large for the invented core is told which profiles have more memory") {
+  const std::string large = "$MTFC search transformer_lm.json --set d_ff=262144 --set layers=8 ";
+  const std::string refused = outcome_in_models(large + "--mesh all:1 ");
+  CAPTURE(refused);
+  CHECK(refused.starts_with("exit 2: mtfc: error: no layout fits into 4 GB per device"));
+  CHECK(has(refused,
+            "('local' is an invented core; it fits a device of --hardware a100-80g (78 GB), h100 (78 GB); "
+            "use more devices"));
+  const std::string nothing = outcome_in_models(large + "--fit --devices 1");
+  CHECK(has(nothing,
+            "; 'local' is an invented core; it fits a device of --hardware a100-80g (78 GB), h100 (78 GB), "
+            "tpu-v3 (16 GB)\n"));
+  CHECK_FALSE(has(outcome_in_models(large + "--fit --devices 1 --memory-limit 1GB"), "invented"));
+}
+
 TEST_CASE("a number of devices means meshes of one axis and of two") {
   const Json found = json_of(kSearch + "--devices 6 --top 100");
   CHECK(found["counts"]["meshes"] == 2);  // all:6, rows:2,cols:3
@@ -199,7 +214,7 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
 TEST_CASE("a layout that needs fewer devices comes first, and says so") {
   // A row for each device, and one more: what is sent takes longer than what is computed.
   const std::string tiny = "$MTFC search two_layer.json --hardware ethernet-cluster ";
-  const std::string said = outcome_in_models(tiny + "--devices 64");
+  const std::string said = outcome_in_models("COLUMNS=400 " + tiny + "--devices 64");
   CAPTURE(said);
   CHECK(has(said, " as fast as 64"));
   const Json found = json_of(tiny + "--devices 64");
@@ -226,7 +241,8 @@ TEST_CASE("a search over annotations that is stopped has the best of the plain l
   CHECK(found["bound"].is_null());
   CHECK(found["shardings"].empty());
   CHECK(found["cost"] > 0);
-  CHECK(has(outcome_in_models(search + "--time-limit 0 --set layers=1"), "others may cost less"));
+  CHECK(has(outcome_in_models("COLUMNS=400 " + search + "--time-limit 0 --set layers=1"),
+            "others may cost less"));
 }
 
 TEST_CASE("options that don't go together") {

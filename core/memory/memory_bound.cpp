@@ -78,15 +78,18 @@ int64_t least_state_memory(const Model& model, const Layout& layout) {
   const VariableShardings by_rules = shardings_by_rules(layout, split);
   const std::vector<VariableDecl> all = all_variables(model);
   require_countable(all);
-  int64_t sum = 0;
+  int64_t next = 0, end = 0;  // of the next variable, and of the one before it
   for (const VariableDecl& variable : all) {
     const auto at = fixed.find(variable.name);
-    if (is_chosen && at == fixed.end())
-      sum += bytes(variable.type) / layout.mesh.devices();
-    else
-      sum += aligned(largest_bytes(variable.type, is_chosen ? at->second : by_rules(variable), layout.mesh));
+    if (is_chosen && at == fixed.end()) {
+      end = next + bytes(variable.type) / layout.mesh.devices();
+      next = end;
+    } else {
+      end = next + largest_bytes(variable.type, is_chosen ? at->second : by_rules(variable), layout.mesh);
+      next = aligned(end);
+    }
   }
-  return sum;
+  return end;
 }
 
 }  // namespace mtfc

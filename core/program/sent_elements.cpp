@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/diagnostics/stop.h"
 #include "core/program/piece_map.h"
 #include "core/tensors/division.h"
 
@@ -143,13 +144,16 @@ int64_t SentElements::along(size_t operand, const Line& line, const Devices& fro
   const bool all_read = line.window && receivers.size() == line.to_axes.size();
   int64_t sum = 0;
   for (int64_t s = 0; s < mesh_.size(senders); ++s) {
+    if (s % 256 == 255) check_stop();
     const Devices sender{mesh_.moved(from.first, senders, s), from.axes};
     if (all_read) {
       sum += read_by_all(line, joint(operands_[operand].tensor, dims.from_begin, sender));
       continue;
     }
-    for (int64_t r = 0; r < mesh_.size(receivers); ++r)
+    for (int64_t r = 0; r < mesh_.size(receivers); ++r) {
+      if (r % 256 == 255) check_stop();
       sum += common(operand, line, sender, {mesh_.moved(to.first, receivers, r), to.axes});
+    }
   }
   return sum;
 }

@@ -102,7 +102,7 @@ void append(std::vector<Annotation> more, Layout& layout) {
 
 // The plain layout of least cost, in case that there is no time for more; nothing if there is not even time for one.
 std::optional<AnnotatedLayout> best_plain(const Model& model, const Layout& fixed, const OfferedAxes& offered,
-                                          const CompileOptions& options) {
+                                          const CompileOptions& options, const AnnotationStop& stop) {
   SpaceLimits limits;
   limits.dims = offered.dims;
   limits.most_axes = offered.most_axes;
@@ -111,6 +111,7 @@ std::optional<AnnotatedLayout> best_plain(const Model& model, const Layout& fixe
   std::optional<AnnotatedLayout> best;
   try {
     for (const std::vector<uint16_t>& choice : plain_choices(model, space)) {
+      const StopScope scope(best ? stop.stops : stop.is_late);
       const Layout layout = space.layout(choice);
       const Program program = compile(model, layout, options);
       const EntryPoint& entry = deciding_entry(model, program);
@@ -167,9 +168,10 @@ AnnotatedLayout best_of_all(const Model& model, const Layout& fixed, const Offer
 
 std::optional<AnnotatedLayout> search_annotations(const Model& model, const Layout& fixed,
                                                   const OfferedAxes& offered, const CompileOptions& options,
-                                                  const std::function<bool()>& stops) {
-  const StopScope scope(stops);
-  std::optional<AnnotatedLayout> plain = best_plain(model, fixed, offered, options);
+                                                  const AnnotationStop& stop) {
+  const StopScope late(stop.is_late);
+  std::optional<AnnotatedLayout> plain = best_plain(model, fixed, offered, options, stop);
+  const StopScope scope(stop.stops);
   try {
     return best_of_all(model, fixed, offered, options);
   } catch (const Stopped&) {

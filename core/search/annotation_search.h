@@ -34,10 +34,16 @@ struct AnnotatedLayout {
   double gap() const { return plan_gap({cost, bound, ""}); }
 };
 
-/// `fixed`: the mesh, and rules and annotations to keep. Ends early when `stops` says so; returns nothing if there was no time
+/// Says when a search over annotations has to end.
+struct AnnotationStop {
+  std::function<bool()> stops;
+  std::function<bool()> is_late;  // there is no time even for the first of the plain layouts
+};
+
+/// `fixed`: the mesh, and rules and annotations to keep. Ends early when `stop` says so; returns nothing if there was no time
 /// for a single layout. Throws UserError where the layout is not legal, or leaves too many shardings to choose from.
 std::optional<AnnotatedLayout> search_annotations(const Model& model, const Layout& fixed,
                                                   const OfferedAxes& offered, const CompileOptions& options,
-                                                  const std::function<bool()>& stops);
+                                                  const AnnotationStop& stop);
 
 }  // namespace mtfc

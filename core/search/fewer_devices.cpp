@@ -90,11 +90,12 @@ class Fewer {
     const std::string& name = task_.options.entry;
     FoundLayout found{without_ones(trial)};
     try {
-      const Program program = task_.prepared.compile(found.layout);
+      const Program program = task_.prepared.compile(found.layout, {name});
       const EntryPoint& entry = *program.find(name);
       const std::vector<StepCount> counts = predicted_counts(program, entry);
       found.step_s = predicted_time(program, entry, counts, task_.hardware).step_s;
-      found.memory = program.arena_bytes();
+      if (found.step_s > longest_) return std::nullopt;
+      found.memory = task_.prepared.compile(found.layout).arena_bytes();
       for (const StepCount& count : counts) {
         found.sent += count.bytes_sent;
         found.flops += count.flops;
@@ -103,7 +104,7 @@ class Fewer {
       return std::nullopt;
     }
     const int64_t limit = task_.options.memory_limit;
-    if (found.step_s > longest_ || (limit > 0 && found.memory > limit)) return std::nullopt;
+    if (limit > 0 && found.memory > limit) return std::nullopt;
     return found;
   }
 

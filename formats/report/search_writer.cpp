@@ -223,9 +223,8 @@ std::string search_table(const SearchReport& report, const TableOptions& options
 std::string cost_text(const AnnotatedLayout& found) {
   if (!found.is_complete)
     return fmt::format(
-        "cost {}, the least of the layouts of rules that were tried; the search over annotations was "
-        "stopped, so "
-        "others may cost less",
+        "cost {}, the least of what was looked at; the search over annotations was stopped, and others may "
+        "cost less",
         grouped(found.cost));
   return found.gap() == 0 ? fmt::format("cost {}, the least of all annotations", grouped(found.cost))
                           : fmt::format("cost {}, at most {:.2g} % above the least of all annotations",

@@ -16,7 +16,6 @@ TEST_CASE("the memory of a device is called as people call it") {
   CHECK(memory_text(1) == "1 B");
   CHECK(memory_text(1024) == "1 KiB");
   CHECK(memory_text(33'543'786'496) == "31.2 GiB");  // as measured
-  CHECK(memory_text(INT64_MAX) == "8.00 EiB");
 }
 
 TEST_CASE("what is compared with a memory is in its units") {
