@@ -462,7 +462,8 @@ StatusLine::Place status_place(bool quiet) {
   if (quiet) return StatusLine::Place::kNowhere;
   if (is_terminal(STDERR_FILENO)) return StatusLine::Place::kTerminal;
   const char* progress = environment("MTFC_PROGRESS");
-  return progress && std::string_view(progress) == "0" ? StatusLine::Place::kNowhere : StatusLine::Place::kFile;
+  return progress && std::string_view(progress) == "0" ? StatusLine::Place::kNowhere
+                                                       : StatusLine::Place::kFile;
 }
 
 namespace {

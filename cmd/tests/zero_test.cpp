@@ -193,7 +193,10 @@ TEST_CASE("with microbatches devices send what they send without, with any preci
         CAPTURE(stage);
         CAPTURE(clips);
         // So many rows that it never takes less to gather them than to reduce gradients.
-        Use use{stage, 4, "adamw", 1, policy.dtype, {"layers=2", "batch=128", "vocab=64"}, clips, policy.f32_gradients};
+        Use use{stage,        4,
+                "adamw",      1,
+                policy.dtype, {"layers=2", "batch=128", "vocab=64"},
+                clips,        policy.f32_gradients};
         const CommunicationCost one = communication(use);
         for (const int64_t microbatches : {2, 8}) {
           CAPTURE(microbatches);
