@@ -1,14 +1,17 @@
+#include <iostream>
 #include <iterator>
 #include <memory>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/denied_warnings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/terminal/work_watch.h"
 #include "formats/report/check_writer.h"
 
 namespace mtfc {
@@ -51,6 +54,7 @@ std::vector<Diagnostic> checked(const Options& options, const Sources& sources) 
 
 int run(const Options& options) {
   require_one_reader(options.hardware, options.model.model, options.layout.layout);
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> found;
   try {
@@ -75,6 +79,7 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   add_optional_hardware(
       line, options->hardware,
       "also warn where a device of this hardware, a bundled profile (mtfc help hardware lists "

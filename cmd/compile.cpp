@@ -5,6 +5,7 @@
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
@@ -15,6 +16,7 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/options/reshard_limit.h"
 #include "cmd/options/text_output.h"
+#include "cmd/terminal/work_watch.h"
 #include "formats/program/program_writer.h"
 
 namespace mtfc {
@@ -62,21 +64,25 @@ void require_entry(const Options& options, const Program& program) {
 void add_dumps(const Options& options, CompileOptions& compile_options) {
   compile_options.dump_after = options.dump_after;
   compile_options.dump_graph = [&](const std::string& entry, const std::string& graph) {
+    WorkWatch::make_way();
     if (is_printed(options, entry))
       std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << graph << "\n";
   };
   compile_options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
+    WorkWatch::make_way();
     if (is_printed(options, entry.name))
       std::cout << fmt::format("{} after {}\n", entry.name, options.dump_after) << entry_text(program, entry)
                 << buffers_text(entry) << "\n";
   };
   if (options.time_passes)
     compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
+      WorkWatch::make_way();
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
 }
 
 int run(const Options& options) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   const std::string form = form_of(options);
   require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
@@ -112,6 +118,7 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kOutput);
   add_output_file(line, options->file);
   line.add_option("--format,--emit", options->format,

@@ -21,6 +21,7 @@
 #include "cmd/options/text_output.h"
 #include "cmd/options/version.h"
 #include "cmd/terminal/color.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
@@ -310,6 +311,7 @@ std::string command_of(const CommandLine& line) {
 }
 
 int run(const Options& options) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   for (const LayoutFlags& flags : paired(options))
     require_one_reader(options.hardware, options.model.model, flags.layout);
   const std::string format = format_of(options);
@@ -364,6 +366,7 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(1, 2147483647))
       .type_name("N");
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   add_memory_limit(line, options->memory_limit);
   add_reshard_limit(line, options->reshard_limit);
   add_hardware_option(line, options->hardware);

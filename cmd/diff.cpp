@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
@@ -12,6 +13,7 @@
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/model/entry_points.h"
 #include "formats/program/program_reader.h"
 #include "formats/report/difference_writer.h"
@@ -75,6 +77,7 @@ const EntryPoint& entry_of(const Options& options, const Program& program) {
 }
 
 int run(const Options& options) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   const bool as_json = is_json(options.output, "a comparison");
   if (options.meshes.size() > 2)
     throw UserError(fmt::format("{} --mesh for two layouts", options.meshes.size()),
@@ -123,6 +126,7 @@ std::function<int()> setup(CommandLine& line) {
                   "the mesh of both layouts, as in rows:2,cols:4; given twice, that of A and that of B")
       .type_name("AXIS:SIZE,...");
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kReport);
   add_entry_option(line, options->entry, "compare");
   add_hardware_option(line, options->hardware);

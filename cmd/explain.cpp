@@ -13,7 +13,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/text_output.h"
-#include "cmd/terminal/status_line.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/model/entry_points.h"
 #include "formats/report/explanation_writer.h"
 
@@ -47,6 +47,7 @@ std::string explained(const std::string& what, const ExplanationStyle& style, bo
 }
 
 int run(const Options& options) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   const bool as_json = is_json(options.output, "an explanation");
   if (options.what && options.what->empty())
     throw UserError("the name of the tensor is empty",
@@ -65,17 +66,11 @@ int run(const Options& options) {
   const std::string name =
       chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
   const EntryPoint& entry = *program.find(name);
-  std::string text;
-  {
-    StatusLine status(std::cerr, status_place(options.model.quiet));
-    const ExplainedProgram explains(model, layout, compile_options, program, entry,
-                                    [&](int made) { status.show(fmt::format("{} layouts compiled", made)); });
-    ExplanationStyle style{explains};
-    style.width = text_width(options.output.file, style.width);
-    style.line_width = text_width(options.output.file, style.line_width);
-    text = explained(options.what.value_or(""), style, as_json);
-  }
-  write_text(options.output.file, text);
+  const ExplainedProgram explains(model, layout, compile_options, program, entry);
+  ExplanationStyle style{explains};
+  style.width = text_width(options.output.file, style.width);
+  style.line_width = text_width(options.output.file, style.line_width);
+  write_text(options.output.file, explained(options.what.value_or(""), style, as_json));
   return kExitSuccess;
 }
 
@@ -88,6 +83,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("TENSOR|STEP");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   add_entry_option(line, options->entry, "explain");

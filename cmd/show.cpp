@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
@@ -12,6 +13,7 @@
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/suggest.h"
 #include "core/explain/model_names.h"
 #include "core/model/entry_points.h"
@@ -117,6 +119,7 @@ void check(const Options& options) {
 }
 
 int run(const Options& options) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   check(options);
   const bool as_json = is_json(options.output, "a list of tensors");
   require_one_reader(options.hardware, options.model.model, options.layout.layout);
@@ -157,6 +160,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("TENSOR|PATTERN");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   line.add_option("--rank", options->rank, "list what this rank holds: its part of every tensor")

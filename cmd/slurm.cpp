@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cmd/batch/batch_file.h"
 #include "cmd/batch/time_limit.h"
@@ -17,6 +18,7 @@
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_header.h"
 #include "cmd/running/run_preparation.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -92,7 +94,10 @@ Program checked_program(RunOptions& options) {
   sources.defaults = preparation.defaults();
   if (!options.hardware.empty()) sources.hardware_text = profile_text(options.hardware);
   std::vector<Diagnostic> warnings;
+  std::optional<WorkWatch> watch;
+  watch.emplace(std::cerr, status_place(options.model.quiet));
   Program program = preparation.compile(sources, warnings);
+  watch.reset();
   preparation.require_ready(program);
   show(warnings, options.model.quiet);
   const RunData data = open_data(program, options, start);

@@ -9,10 +9,12 @@
 
 #include "cmd/command.h"
 #include "cmd/generating/decode_verification.h"
+#include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/running/input_data.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/compute/threads.h"
@@ -192,10 +194,13 @@ int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
+  std::optional<WorkWatch> watch;
+  watch.emplace(std::cerr, status_place(options.model.quiet));
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.keep_all = true;
   const Program split = compile(model, layouts.front(), compile_options);
   const Program whole = compile(model, {}, compile_options);
+  watch.reset();
   show(warnings, options.model.quiet);
   const std::vector<InputData> inputs = read_inputs(split, options.inputs, "--input", {});
   require_data(*split.find(split.find("train") ? "train" : "evaluate"), inputs);
@@ -217,6 +222,7 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kVerification);
   line.add_option("--input", options->inputs,
                   "data for an input, as for run (default: the source that the model names)")

@@ -16,6 +16,7 @@
 
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/error.h"
 #include "formats/json/similar_file.h"
 #include "runtime/processes/unique_fd.h"
@@ -127,6 +128,7 @@ void write_text(const std::string& path, const std::string& text) {
 
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make) {
   if (path == "-") {
+    WorkWatch::make_way();
     make([](std::string_view text) { std::cout << text; });
     return flush_standard_output();
   }

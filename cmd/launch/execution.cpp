@@ -20,6 +20,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/cost/cost.h"
 #include "formats/program/program_writer.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -63,7 +64,7 @@ std::string packed(const Sources& sources) {
   const std::string sets = fmt::format("{}", fmt::join(sources.defaults.sets, "\n"));
   const std::string dtype = sources.defaults.dtype.value_or("");
   for (const std::string* part : {&sources.model_text, &sources.layout_text, &sources.told,
-                                  &sources.hardware_text, &includes, &sets, &dtype})
+                                  &sources.hardware_text, &includes, &sets, &dtype, &sources.program_text})
     bytes += std::to_string(part->size()) + ":" + *part;
   return bytes;
 }
@@ -72,7 +73,7 @@ void unpack(const std::string& bytes, Sources& sources) {
   size_t at = 0;
   std::string includes, sets, dtype;
   for (std::string* part : {&sources.model_text, &sources.layout_text, &sources.told, &sources.hardware_text,
-                            &includes, &sets, &dtype}) {
+                            &includes, &sets, &dtype, &sources.program_text}) {
     const size_t colon = bytes.find(':', at);
     const size_t size = std::stoull(bytes.substr(at, colon - at));
     *part = bytes.substr(colon + 1, size);
@@ -93,6 +94,13 @@ NodeOptions node_options(const ExecutionOptions& options) {
   return node;
 }
 
+// Compiles, and shows what it does while one waits for it.
+Program compiled(const ExecutionOptions& options, const Execution& execution, const Sources& sources,
+                 std::vector<Diagnostic>& warnings) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
+  return execution.compile(sources, warnings);
+}
+
 // Reads, compiles and judges, on the rank that speaks.
 Program judged(const ExecutionOptions& options, const Execution& execution, int64_t ranks, Sources& sources) {
   std::vector<Diagnostic> warnings;
@@ -100,7 +108,9 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
   sources.defaults = execution.defaults();
   sources.told = execution.tell();
   if (!execution.hardware.empty()) sources.hardware_text = profile_text(execution.hardware);
-  Program program = execution.compile(sources, warnings);
+  Program program = compiled(options, execution, sources, warnings);
+  // Other ranks would choose for as long, but might not come as far.
+  if (options.model.time_limit) sources.program_text = program_json(program);
   if (program.mesh().axes().empty() && ranks > 1)
     throw UserError(fmt::format("there are {} ranks, but there is no mesh", ranks),
                     fmt::format("give --mesh, as in --mesh all:{}", ranks));
@@ -264,7 +274,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   sources.told = execution.tell();
   if (!execution.hardware.empty()) sources.hardware_text = profile_text(execution.hardware);
   std::vector<Diagnostic> warnings;
-  const Program program = execution.compile(sources, warnings);
+  const Program program = compiled(options, execution, sources, warnings);
   const int64_t devices = program.mesh().devices();
   if (options.simulate && devices > kMostSimulated)
     throw UserError(fmt::format("--simulate holds all devices in one process, but the mesh {} has {} of them",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -10,6 +11,7 @@
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/model/optimizer.h"
 #include "core/model/zero_stage.h"
 #include "formats/layout/layout_reader.h"
@@ -81,6 +83,15 @@ void add_propagate_option(CommandLine& line, ModelOptions& options) {
   line.set_group(OptionGroup::kModel);
   line.add_flag("--propagate", options.propagate,
                 "choose the shardings that neither rules nor annotations fix, so that the step costs least");
+}
+
+void add_time_limit_option(CommandLine& line, ModelOptions& options) {
+  line.set_group(OptionGroup::kModel);
+  line.add_option("--time-limit", options.time_limit,
+                  "choose shardings for so many seconds at most, and take the best that were found by then "
+                  "(default: until none can be better)")
+      .check(whole_number(0, 1000000000))
+      .type_name("S");
 }
 
 namespace {
@@ -286,6 +297,11 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
 CompileOptions compile_options_of(const ModelOptions& options) {
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.no_uneven;
+  if (options.time_limit) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(*options.time_limit);
+    compile_options.ends_choice = [end] { return Clock::now() >= end; };
+  }
   return compile_options;
 }
 
@@ -300,12 +316,14 @@ Program make_program(const Sources& sources, const ModelOptions& options,
                      const CompileOptions& compile_options, std::vector<Diagnostic>& warnings,
                      const std::function<Program(const Model&, const Layout&)>& make) {
   if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);
+  if (!sources.program_text.empty()) return read_program(sources.program_text, sources.model_file);
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options, warnings);
   return make(model, layouts.front());
 }
 
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {
   if (quiet) return;
+  WorkWatch::make_way();
   for (const Diagnostic& warning : warnings)
     std::cerr << (warning.location.file.empty() ? "mtfc: " : "") + to_string(warning) + "\n";
 }

@@ -28,6 +28,7 @@ struct ModelOptions {
   bool quiet = false;
   bool no_uneven = false;
   bool propagate = false;
+  std::optional<int64_t> time_limit;  // seconds in which plans are chosen
 };
 /// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
 /// also be a saved program.
@@ -41,6 +42,9 @@ struct LayoutFlags {
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
 /// --propagate, which holds for every layout of the command.
 void add_propagate_option(CommandLine& line, ModelOptions& options);
+
+/// --time-limit, for the choice of all plans of the command.
+void add_time_limit_option(CommandLine& line, ModelOptions& options);
 
 /// The settings that a checkpoint stores. The options that the user gives take precedence over them.
 struct Defaults {
@@ -57,6 +61,8 @@ struct Sources {
   Defaults defaults = {};
   std::string told = {};           // what the process that speaks tells the others (Execution::tell)
   std::string hardware_text = {};  // of the hardware profile that plans are chosen for; "" for none
+  std::string program_text =
+      {};  // what the rank that speaks has made of it all; "": each rank makes the same
   // Filled as the model is read. Sources of one model share them.
   std::shared_ptr<IncludedFiles> includes = std::make_shared<IncludedFiles>();
 };
@@ -79,7 +85,7 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
 /// gives one, and for a compiled program.
 std::optional<std::string> dtype_of(const Sources& sources, const ModelOptions& options);
 
-/// The options of compilation that the command line states.
+/// The options of compilation that the command line states. The time to choose plans begins now.
 CompileOptions compile_options_of(const ModelOptions& options);
 
 /// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program

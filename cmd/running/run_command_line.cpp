@@ -134,6 +134,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
   add_model_options(line, options.model, true);
   add_layout_options(line, options.layout);
   add_propagate_option(line, options.model);
+  add_time_limit_option(line, options.model);
   add_execution_options(line, options);
   add_training_options(line, options);
   add_data_options(line, options);

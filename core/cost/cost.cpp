@@ -1,6 +1,7 @@
 #include "core/cost/cost.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/program/collective_cost.h"
@@ -250,9 +251,11 @@ int64_t plan_cost(const CostReport& report) {
          report.arithmetic.einsum_per_device / kPlanFlopsPerByte;
 }
 
+// Infinite if no bound is known.
 double plan_gap(const PlanFigures& plan) {
   if (plan.cost <= plan.bound) return 0;
-  return static_cast<double>(plan.cost - plan.bound) / static_cast<double>(std::max<int64_t>(plan.bound, 1));
+  if (plan.bound <= 0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(plan.cost - plan.bound) / static_cast<double>(plan.bound);
 }
 
 int64_t bytes_alive(const CostReport& report, const StepCost& step) {

@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
 constexpr double kLeastShare = 0.01;
 constexpr size_t kMostExplained = 3;
-constexpr TrialLimits kLimits{16, 0, 0};
+// Advice that nobody has asked for must not take long: so many steps are compiled for it at most.
+constexpr size_t kMostSteps = 12'000;
+constexpr size_t kMostTrials = 16;
 
 bool gathers_whole(const ReshardStep& reshard) {
   const AxisList split = split_axes(reshard.from.sharding());
@@ -24,9 +26,10 @@ bool gathers_whole(const ReshardStep& reshard) {
          split_axes(reshard.to.sharding()).empty() && reshard.to.sharding().partial.empty();
 }
 
-// A change that the owner of the layout is likely to want.
-std::optional<LayoutChange> advice(const ExplainedProgram& explained, const ReshardStep& reshard) {
-  const std::optional<Trial> removal = explain_reshard(explained, reshard, kLimits).removal;
+// A change that the owner of the layout is likely to want, among `most` that are tried.
+std::optional<LayoutChange> advice(const ExplainedProgram& explained, const ReshardStep& reshard,
+                                   size_t most) {
+  const std::optional<Trial> removal = explain_reshard(explained, reshard, {most, 0, 0}).removal;
   if (!removal || !costs_less(removal->figures, explained.figures) ||
       needs_more(removal->figures, explained.figures))
     return std::nullopt;
@@ -82,8 +85,13 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
   }
   std::stable_sort(gathers.begin(), gathers.end(),
                    [](const CostlyGather& a, const CostlyGather& b) { return a.bytes > b.bytes; });
-  for (size_t i = 0; i < std::min(gathers.size(), kMostExplained); ++i)
-    gathers[i].removal = advice(explained, gathers[i].reshard);
+  const size_t count = std::min(gathers.size(), kMostExplained);
+  size_t left = std::max<size_t>(kMostSteps / std::max<size_t>(explained.entry.steps.size(), 1), 1);
+  for (size_t i = 0; i < count && left > 0; ++i) {
+    const size_t trials = std::min((left + count - i - 1) / (count - i), kMostTrials);
+    gathers[i].removal = advice(explained, gathers[i].reshard, trials);
+    left -= trials;
+  }
   return gathers;
 }
 

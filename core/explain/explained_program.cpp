@@ -23,12 +23,11 @@ CompileOptions trial_options(CompileOptions options, const std::string& entry) {
 
 ExplainedProgram::ExplainedProgram(const Model& of_model, const Layout& of_layout,
                                    const CompileOptions& compiled_with, const Program& of_program,
-                                   const EntryPoint& of_entry, std::function<void(int)> show_progress)
+                                   const EntryPoint& of_entry)
     : model(of_model),
       layout(of_layout),
       program(of_program),
       entry(of_entry),
-      progress(std::move(show_progress)),
       options(trial_options(compiled_with, of_entry.name)),
       names(of_model, of_entry.name),
       reshards(reshard_steps(of_program, of_entry)),

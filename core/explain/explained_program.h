@@ -1,7 +1,6 @@
 #pragma once
 // A program that is to be explained, with what it was compiled from.
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,17 +16,14 @@ namespace mtfc {
 
 /// What the program was compiled from must outlive it, and so must the program.
 struct ExplainedProgram {
-  /// `compiled_with`: the options of the program. `show_progress`: called with the number of layouts that have been compiled; may
-  /// be empty.
+  /// `compiled_with`: the options of the program.
   ExplainedProgram(const Model& of_model, const Layout& of_layout, const CompileOptions& compiled_with,
-                   const Program& of_program, const EntryPoint& of_entry,
-                   std::function<void(int)> show_progress = {});
+                   const Program& of_program, const EntryPoint& of_entry);
 
   const Model& model;
   const Layout& layout;
   const Program& program;
   const EntryPoint& entry;
-  const std::function<void(int)> progress;
   const CompileOptions options;  // for other layouts: of this entry point alone, and silent
   const ModelNames names;
   const std::vector<ReshardStep> reshards;  // the collectives, in the order of the steps

@@ -1,9 +1,12 @@
 #include "core/explain/layout_trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/cost/cost.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/progress.h"
 #include "core/explain/explained_program.h"
 #include "core/tensors/tensor_form.h"
 
@@ -52,9 +55,14 @@ bool needs_more(const LayoutFigures& a, const LayoutFigures& b) {
   return a.flops > b.flops + b.flops / 1000 || a.memory > b.memory + b.memory / 100;
 }
 
+bool LayoutTrials::has_ended() const {
+  return explained_.options.ends_choice && explained_.options.ends_choice();
+}
+
 std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
+  if (has_ended()) return std::nullopt;
   ++made_;
-  if (explained_.progress) explained_.progress(static_cast<int>(made_));
+  const LargerWork work(fmt::format("trying change {} of the layout", made_));
   CompileOptions options = explained_.options;
   // The change may decide anew what an earlier plan has decided.
   options.variables.clear();
@@ -64,6 +72,7 @@ std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
     const Program program = compile(explained_.model, with_change(explained_.layout, change), options);
     const EntryPoint* entry = program.find(explained_.entry.name);
     check_invariant(entry != nullptr, "a change of the layout removes an entry point");
+    if (has_ended()) return std::nullopt;  // its plan may not be the best
     return Trial{change, figures_of(program, *entry, options.hardware), reshard_steps(program, *entry)};
   } catch (const UserError&) {
     return std::nullopt;

@@ -53,10 +53,13 @@ class LayoutTrials {
   /// `explained` must outlive it.
   explicit LayoutTrials(const ExplainedProgram& explained) : explained_(explained) {}
 
-  /// The entry point under the layout with the change; nothing if that is not legal for the model.
+  /// The entry point under the layout with the change; nothing if that is not legal for the model, or if the time to choose
+  /// plans has ended (CompileOptions::ends_choice).
   std::optional<Trial> attempt(const LayoutChange& change);
   /// How many attempts there were.
   size_t made() const { return made_; }
+  /// No more attempts can be made.
+  bool has_ended() const;
 
  private:
   const ExplainedProgram& explained_;

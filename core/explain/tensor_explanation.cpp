@@ -153,6 +153,8 @@ void add_alternatives(const ExplainedProgram& explained, std::vector<Sharding> c
     const Annotation annotation{explanation.tensor, splits_of(explanation.type.dims, candidate), {}};
     if (const std::optional<Trial> trial = trials.attempt({annotation}))
       explanation.alternatives.push_back({candidate, trial->figures});
+    else if (trials.has_ended())
+      ++explanation.untried;
   }
   std::stable_sort(
       explanation.alternatives.begin(), explanation.alternatives.end(),

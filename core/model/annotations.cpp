@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/diagnostics/suggest.h"
@@ -96,6 +98,33 @@ struct Claim {
   }
 };
 
+// Finds the claims that may fit a tensor without a look at all of them: there may be one for each tensor.
+class ClaimIndex {
+ public:
+  explicit ClaimIndex(const std::vector<Claim>& claims) {
+    for (size_t i = 0; i < claims.size(); ++i)
+      if (claims[i].is_pattern())
+        patterns_.push_back(i);
+      else
+        exact_[claims[i].pattern].push_back(i);
+  }
+
+  // Their positions, ascending: those with one of its names, and all patterns.
+  std::vector<size_t> of(const Known& tensor) const {
+    std::vector<size_t> found = patterns_;
+    for (const std::string& name : tensor.names)
+      if (const auto at = exact_.find(name); at != exact_.end())
+        found.insert(found.end(), at->second.begin(), at->second.end());
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+ private:
+  std::vector<size_t> patterns_;
+  std::unordered_map<std::string_view, std::vector<size_t>> exact_;
+};
+
 class Matcher {
  public:
   Matcher(const Model& model, const Layout& layout) : model_(model), layout_(layout) {
@@ -106,6 +135,8 @@ class Matcher {
     }
     for (const auto& [rule, pattern] : layout.limited_rules)
       limited_rules_.push_back({pattern, {&rule}, rule.location, false, {false}, {}});
+    annotation_index_ = ClaimIndex(annotations_);
+    rule_index_ = ClaimIndex(limited_rules_);
     if (!layout.mesh.axes().empty()) {
       stated_ = stated(model.annotations);
       if (model.decode) stated_in_decode_ = stated(model.decode->annotations);
@@ -203,7 +234,7 @@ class Matcher {
   // The annotation of the layout that decides for a tensor, or -1.
   int deciding(const Known& tensor) {
     int best = -1;
-    for (size_t i = 0; i < annotations_.size(); ++i) {
+    for (const size_t i : annotation_index_.of(tensor)) {
       Claim& claim = annotations_[i];
       if (!claim.fits(tensor)) continue;
       claim.note_use(tensor.dims);
@@ -218,8 +249,10 @@ class Matcher {
   // before patterns, and later ones before earlier ones.
   std::vector<DimRule> rules_of(const Known& tensor) {
     std::vector<DimRule> found;
+    const std::vector<size_t> candidates = rule_index_.of(tensor);
     for (const bool is_pattern : {false, true})
-      for (size_t i = limited_rules_.size(); i-- > 0;) {
+      for (size_t c = candidates.size(); c-- > 0;) {
+        const size_t i = candidates[c];
         Claim& claim = limited_rules_[i];
         if (claim.is_pattern() != is_pattern || !claim.fits(tensor)) continue;
         claim.note_use(tensor.dims);
@@ -338,7 +371,8 @@ class Matcher {
 
   const Model& model_;
   const Layout& layout_;
-  std::vector<Claim> annotations_, limited_rules_;           // in the order of the layout
+  std::vector<Claim> annotations_, limited_rules_;  // in the order of the layout
+  ClaimIndex annotation_index_{annotations_}, rule_index_{limited_rules_};
   std::set<std::pair<std::string, std::string>> conflicts_;  // dimensions of one tensor, reported
   std::vector<Diagnostic> diagnostics_;
   std::map<std::string, Annotation> stated_, stated_in_decode_;

@@ -19,13 +19,23 @@ constexpr size_t kMostSplits = 2000;
 
 using Split = std::vector<AxisList>;  // the axes of each dimension
 
-// All ways to split `rank` dimensions over some of `axes`. Returns nothing if there are more than kMostSplits.
-std::vector<Split> all_splits(size_t rank, const AxisList& axes) {
+// The dimensions that may be split on the way. One of a single element is left as it is, unless the change itself splits it:
+// a tensor may have many of these.
+std::vector<size_t> usable_dims(const Resharding& change) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < change.dims.size(); ++d)
+    if (change.dims[d].size > 1 || !change.from.dims[d].empty() || !change.to.dims[d].empty())
+      dims.push_back(d);
+  return dims;
+}
+
+// All ways to split `dims`, of `rank` dimensions, over some of `axes`. Returns nothing if there are more than kMostSplits.
+std::vector<Split> all_splits(size_t rank, const std::vector<size_t>& dims, const AxisList& axes) {
   std::vector<Split> splits{Split(rank)};
   for (const int axis : axes) {
     const size_t before = splits.size();
     for (size_t s = 0; s < before; ++s)
-      for (size_t d = 0; d < rank; ++d)
+      for (const size_t d : dims)
         for (size_t at = 0; at <= splits[s][d].size(); ++at) {
           if (splits.size() >= kMostSplits) return {};
           Split longer = splits[s];
@@ -84,6 +94,9 @@ Edges& edges_of(const Resharding& change, const AxisList& axes) {
   for (const Dim& dim : change.dims) key.push_back(dim.size);
   key.push_back(-1);
   key.insert(key.end(), axes.begin(), axes.end());
+  key.push_back(-1);
+  const std::vector<size_t> dims = usable_dims(change);
+  for (const size_t d : dims) key.push_back(static_cast<int64_t>(d));
   const auto at = known.find(key);
   if (at != known.end()) return at->second;
   for (auto& [unused, edges] : known) count += std::exchange(edges.count, 0);
@@ -92,7 +105,7 @@ Edges& edges_of(const Resharding& change, const AxisList& axes) {
     count = 0;
   }
   Edges& made = known[key];
-  made.splits = all_splits(change.dims.size(), axes);
+  made.splits = all_splits(change.dims.size(), dims, axes);
   for (size_t s = 0; s < made.splits.size(); ++s) {
     made.numbers.emplace(made.splits[s], s);
     for (const AxisList& list : made.splits[s]) made.parts.push_back(change.mesh.size(list));

@@ -484,7 +484,7 @@ std::string list_text(size_t most, const ExplanationStyle& style) {
   std::string head = fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}", entry.name,
                                  style.program.program.model, grouped(collectives),
                                  collectives == 1 ? "" : "s", grouped(bytes), grouped(cost));
-  if (entry.plan && entry.plan->hardware.empty())
+  if (entry.plan && entry.plan->hardware.empty() && entry.plan->bound > 0)
     head += fmt::format(" (at least {})", grouped(entry.plan->bound));
   if (seconds) head += fmt::format(", predicted step time {}", seconds_text(*seconds));
   const std::string text = wrapped("", head, " ", style.width);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "formats/report/html_sections.h"
+#include "formats/report/report_writer.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
 
@@ -68,7 +69,7 @@ std::vector<Figure> all_figures(const CostReport& report) {
   if (report.plan) {
     found.push_back({"plan cost", report.plan->hardware.empty() ? grouped(plan_cost(report))
                                                                 : seconds_text(plan_seconds(*report.plan))});
-    found.push_back({"above the bound by", fmt::format("{:.3g} %", 100 * plan_gap(*report.plan))});
+    found.push_back({"above the bound by", plan_gap_text(*report.plan)});
   }
   found.push_back({"variables and state, of the memory",
                    bytes_text(report.memory.variables + report.memory.optimizer_state)});

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -161,9 +162,8 @@ std::vector<Row> total_rows(const Reports& reports) {
                       const bool timed = r.plan && !r.plan->hardware.empty();
                       return timed ? seconds_text(plan_seconds(*r.plan)) : grouped(plan_cost(r));
                     }});
-    rows.push_back({"  above the bound by", [](Report r) {
-                      return r.plan ? fmt::format("{:.3g} %", 100 * plan_gap(*r.plan)) : std::string("-");
-                    }});
+    rows.push_back({"  above the bound by",
+                    [](Report r) { return r.plan ? plan_gap_text(*r.plan) : std::string("-"); }});
   }
   if (std::any_of(reports.begin(), reports.end(),
                   [](const CostReport* r) { return r->recomputation.has_value(); })) {
@@ -567,6 +567,11 @@ class RankingText {
 };
 
 }  // namespace
+
+std::string plan_gap_text(const PlanFigures& plan) {
+  const double gap = plan_gap(plan);
+  return std::isfinite(gap) ? fmt::format("{:.3g} %", 100 * gap) : "unknown";
+}
 
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options) {
   if (layouts.empty() || possible(layouts).empty()) return "";

@@ -30,6 +30,8 @@ struct TableOptions {
 };
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
 /// line each, the best first unless they come in order, then the totals of all; without these, the lines have the efficiency,
+/// By how much a plan costs more than its bound, `4.2 %`, or that no bound is known.
+std::string plan_gap_text(const PlanFigures& plan);
 /// the tokens per second, the time and the price of training as well.
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
 
