@@ -8,7 +8,6 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/transfer.h"
-#include "runtime/compute/index_check.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/team.h"
 #include "runtime/execute/finite_check.h"
@@ -20,16 +19,6 @@
 
 namespace mtfc {
 namespace {
-
-// The input of the entry point that the step reads its indices from, in whatever form; "" if it reads none.
-std::string integer_input(const EntryPoint& entry, const Step& step) {
-  for (const ValueId id : step.inputs)
-    for (const Binding& input : entry.inputs)
-      if (is_integer(entry.values[id].type.dtype) &&
-          tensor_name(entry.values[id]) == tensor_name(entry.values[input.value]))
-        return input.name;
-  return "";
-}
 
 constexpr size_t kNoDevice = static_cast<size_t>(-1);
 
@@ -303,12 +292,8 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
     const auto* wait = dynamic_cast<const WaitError*>(&error);
     std::string message = wait ? missing_text(program_, *wait) : error.what();
     if (device != kNoDevice) message = on_device(message, comm_.mesh(), comm_.devices()[device]);
-    message =
-        fmt::format("{}: {}", step_text(prepared.entry, failed ? failed->member : step, train_step), message);
-    if (const auto* wrong = dynamic_cast<const IndexError*>(&error))
-      if (const std::string input = integer_input(prepared.entry, step); !input.empty())
-        throw InputError(message, input, wrong->row);
-    throw RunError(message);
+    throw RunError(fmt::format(
+        "{}: {}", step_text(prepared.entry, failed ? failed->member : step, train_step), message));
   }
 }
 

@@ -36,14 +36,6 @@ struct LocalShard {
   int64_t elements() const { return mtfc::elements(box); }
 };
 
-/// An operation has found a wrong number in an input.
-struct InputError : RunError {
-  InputError(const std::string& message, std::string name, int64_t at)
-      : RunError(message), input(std::move(name)), row(at) {}
-  std::string input;
-  int64_t row;  // the position of the number along the first dimension of the input
-};
-
 class Executor {
  public:
   /// Both must outlive it; so must the entry points of the program, which are named by reference below.
