@@ -113,7 +113,7 @@ std::string given_text(const std::string& file, const char* what, const char* fo
   } catch (const UserError& error) {
     const Diagnostic& problem = error.diagnostics().front();
     const std::string bundled = bundled_file(file, folder);
-    if (!problem.hint.empty() || bundled.empty() || std::filesystem::exists(file)) throw;
+    if (bundled.empty() || std::filesystem::exists(file)) throw;
     throw UserError(problem.message, fmt::format("the bundled {} is '{}'", what, bundled));
   }
 }

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
@@ -182,13 +183,10 @@ TEST_CASE("the paper's mixtures of experts have the paper's numbers of weights")
                            {512, 18, 154618822656},
                            {128, 6, 12884901888}}) {
     CAPTURE(size.experts);
-    const Json found =
-        Json::parse(outcome_in_models(
-                        fmt::format("$MTFC cost-report moe_encdec.json --format json --set experts={} --set "
-                                    "layers={} --set d_model=1024 --set d_ff=8192 --set heads=16 --set "
-                                    "d_kv=128 --set vocab=32768",
-                                    size.experts, size.layers))
-                        .substr(8))["layouts"][0]["parameters"];
+    const Json found = report_of(
+        "moe_encdec.json", fmt::format("--set experts={} --set layers={} --set d_model=1024 --set d_ff=8192 "
+                                       "--set heads=16 --set d_kv=128 --set vocab=32768",
+                                       size.experts, size.layers))["parameters"];
     CHECK(found["groups"]["experts"] == size.weights);
     const double dense = static_cast<double>(found["count"].get<int64_t>() - size.weights);
     CHECK(dense > 0.1e9);

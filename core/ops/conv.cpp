@@ -83,8 +83,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_taps(call, windows);
   const Dims dims = result_dims(call, windows);
   double products = 1;
-  for (const Dims* each : {&dims, &call.operands[1].dims})
-    for (const Dim& dim : *each) products *= static_cast<double>(dim.size);
+  for (const Dim& dim : unite(dims, call.operands[1].dims)) products *= static_cast<double>(dim.size);
   if (products > 0x1p60) throw OpError{"a convolution of these dimensions is too large"};
   return {{call.operands[0].dtype, dims}};
 }

@@ -178,7 +178,8 @@ class ReshardSearch {
     states_.resize(splits_.size() * sets);
     start_ = first->second * sets + sets - 1;
     target_ = last->second * sets;
-    if (with_rest({}, start_) >= best_) return {};
+    // A known plan that sends the least is kept, even if another one had fewer moves: a gather is better than an exchange.
+    if (with_rest({}, start_).elements >= best_.elements) return {};
     for (const Split& split : splits_) kept_.push_back(kept_pending(split));
     reach(start_, {}, start_);
     while (!open_.empty() && !states_[target_].known) {

@@ -71,8 +71,8 @@ TEST_CASE("axes that need different reductions are reduced one after another") {
         "reduce_scatter rows [a/rows, b, sum over columns], all_reduce columns [a/rows, b]");
   const Partial greatest{kColumns, ReduceKind::kMax};
   CHECK(moves(split({}, {}, {kRowSum, greatest}), split({})) ==
-        "reduce_scatter rows [a/rows, b, max over columns], reduce_scatter columns [a/rows+columns, b], "
-        "all_gather rows+columns [a, b]");
+        "reduce_scatter columns [a/columns, b, sum over rows], reduce_scatter rows [a/columns, b/rows], "
+        "all_gather rows+columns [a, b]");  // the other order sends as many elements
 }
 
 TEST_CASE("what is split already is gathered after the slices") {

@@ -401,10 +401,11 @@ TEST_CASE("the memory of a device is a line in the drawing, unless it is far abo
   CHECK_FALSE(has(step_drawing(report), "class=limit"));
   report.device_memory = 500;
   const std::string drawn = step_drawing(report);
+  CAPTURE(drawn);
   CHECK(has(drawn, "<path class=limit d=\"M0 50H2000\"/>"));
   CHECK(
       has(drawn,
-          "<p class=\"scale bad\">memory, 1000 B at the peak, most in step 1, 500 B more than the 500 B of a "
+          "<p class=\"scale bad\">memory, 1001 B at the peak, most in step 1, 501 B more than the 500 B of a "
           "device, which the red line marks</p>"));
   report.device_memory = 2000;
   CHECK(has(step_drawing(report), "<path class=limit d=\"M0 1.96H2000\"/>"));
