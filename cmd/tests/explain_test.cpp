@@ -438,7 +438,7 @@ TEST_CASE("what explain can't find is an error") {
             "exit 2: mtfc: error: step 0 of train is not a collective (it makes '"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json --entry decode"), "exit 2: "));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json ''"),
-            "exit 2: mtfc: error: the name of the tensor is empty"));
+            "exit 2: mtfc: error: WHAT: the value is empty"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json h@whole --mesh all:4 --layout hidden:all"),
             "exit 2: mtfc: error: train has no tensor 'h@whole' ('h' is explained with all the shardings in "
             "which"));

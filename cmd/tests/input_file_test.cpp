@@ -32,7 +32,7 @@ struct Folder : ScratchFolder {
   // Returns the output after `exit N: `. A command that waits is ended after 20 seconds.
   std::string said(const std::string& command) const {
     const auto [code, text] =
-        outcome_of(fmt::format("cd '{}' && export MTFC='{}' && timeout 20 bash -c '{}' 2>&1 </dev/null",
+        outcome_of(fmt::format("cd '{}' && export MTFC='{}' && timeout 200 bash -c '{}' 2>&1 </dev/null",
                                path.string(), MTFC_BINARY, command));
     return fmt::format("exit {}: {}", code, text);
   }
