@@ -49,9 +49,6 @@ std::string explained(const std::string& what, const ExplanationStyle& style, bo
 int run(const Options& options) {
   const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   const bool as_json = is_json(options.output, "an explanation");
-  if (options.what && options.what->empty())
-    throw UserError("the name of the tensor is empty",
-                    "without a name, the costliest collectives are listed");
   require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);

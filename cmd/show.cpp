@@ -108,8 +108,6 @@ std::string shown(const Options& options, const Program& program, const EntryPoi
 }
 
 void check(const Options& options) {
-  if (options.tensor && options.tensor->empty())
-    throw UserError("the name of the tensor is empty", "without a name, all tensors are listed");
   if (!options.tensor || is_name_pattern(*options.tensor)) return;
   if (options.rank)
     throw UserError("--rank is for the list of tensors; the drawing of one tensor has every rank",

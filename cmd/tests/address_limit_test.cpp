@@ -62,7 +62,8 @@ TEST_CASE("commands that need no products work within 300 MB of addresses") {
         "cost-report " + model + layout, "diff " + model + " batch:a hidden:a --mesh a:2",
         "explain " + model + layout, "show " + model, "search " + model + " --devices 4 -q",
         std::string("ops einsum"), std::string("schema model"), std::string("man"),
-        std::string("help layout"), std::string("completion bash"), "slurm " + model + layout + " --nodes 2 --time 30:00 --checkpoint ck"}) {
+        std::string("help layout"), std::string("completion bash"),
+        "slurm " + model + layout + " --nodes 2 --time 30:00 --checkpoint ck"}) {
     CAPTURE(arguments);
     const Outcome outcome = within(kLittle, arguments);
     CAPTURE(outcome.err);

@@ -437,8 +437,8 @@ TEST_CASE("what explain can't find is an error") {
   CHECK(has(outcome_in_models(command + "0"),
             "exit 2: mtfc: error: step 0 of train is not a collective (it makes '"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json --entry decode"), "exit 2: "));
-  CHECK(has(outcome_in_models("$MTFC explain mnist.json ''"),
-            "exit 2: mtfc: error: WHAT: the value is empty"));
+  CHECK(
+      has(outcome_in_models("$MTFC explain mnist.json ''"), "exit 2: mtfc: error: WHAT: the value is empty"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json h@whole --mesh all:4 --layout hidden:all"),
             "exit 2: mtfc: error: train has no tensor 'h@whole' ('h' is explained with all the shardings in "
             "which"));

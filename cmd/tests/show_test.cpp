@@ -145,7 +145,7 @@ TEST_CASE("show refuses what it can't show") {
             "exit 2: mtfc: error: there is no rank 4: the mesh has 4 devices (give a rank from 0 to 3)\n"));
   CHECK(shown("mnist.json w1 --rank 0").starts_with("exit 2: mtfc: error: --rank is for the list"));
   CHECK(shown("mnist.json w1 --all").starts_with("exit 2: mtfc: error: --all is for the list"));
-  CHECK(shown("mnist.json ''").starts_with("exit 2: mtfc: error: the name of the tensor is empty"));
+  CHECK(shown("mnist.json ''").starts_with("exit 2: mtfc: error: TENSOR: the value is empty"));
 }
 
 }  // namespace mtfc::show_test
