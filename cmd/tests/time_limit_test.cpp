@@ -48,7 +48,7 @@ TEST_CASE("ranks run the plan that one of them had the time to choose, with the 
     const std::string text = outcome_in_models("$MTFC run -q --steps 2 --dtype f64 --metrics " + metrics +
                                                " " + kModel + options + " && tail -n 1 " + metrics);
     REQUIRE_MESSAGE(text.starts_with("exit 0: "), text);
-    return nlohmann::json::parse(text.substr(8))["train/loss"].get<double>();
+    return nlohmann::json::parse(text.substr(8))["loss"].get<double>();
   };
   CHECK(loss("--time-limit 0") == doctest::Approx(loss("--simulate")).epsilon(1e-9));
 }
