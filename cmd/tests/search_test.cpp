@@ -212,8 +212,7 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
 }
 
 TEST_CASE("a layout that needs fewer devices comes first, and says so") {
-  // A row for each device, and one more: what is sent takes longer than what is computed.
-  const std::string tiny = "$MTFC search two_layer.json --hardware ethernet-cluster ";
+  const std::string tiny = "$MTFC search byte_mlp.json --hardware ethernet-cluster ";
   const std::string said = outcome_in_models("COLUMNS=400 " + tiny + "--devices 64");
   CAPTURE(said);
   CHECK(has(said, " as fast as 64"));
