@@ -99,10 +99,12 @@ Program program_of(const Reference& reference, const Use& use, const std::vector
   overrides.optimizer = use.optimizer;
   if (use.f64) overrides.dtype = DType::kF64;
   Json model = Json::parse(read_text(file, "model"));
-  // Its variables are small, but the reference factors them all.
-  if (use.optimizer == "adafactor")
+  // Its variables are small, but the reference factors them all. It has no weight decay.
+  if (use.optimizer == "adafactor") {
     model["train"]["optimizer"] = {
         {"kind", "adafactor"}, {"least_factored", 1}, {"lr", model["train"]["optimizer"]["lr"]}};
+    model["train"].erase("no_decay");
+  }
   if (!use.shard_state_over.empty()) model["train"]["shard_state_over"] = use.shard_state_over;
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;

@@ -151,9 +151,10 @@ TEST_CASE("compares decode with the model, for every bundled model that has one"
   // A decode that goes another way than its model.
   const ScratchFolder folder;
   std::string text = contents(std::string(MTFC_SOURCE_DIR) + "/models/transformer_lm.json");
-  const std::string call = R"("block": "cached_lm_layer", "in": ["x", "position", "seen"], "scope": "layer")";
+  const std::string call =
+      R"("block": "cached_lm_layer", "in": ["x", "position", "seen"], "scope": "layer", "bind": {)";
   REQUIRE(has(text, call));
-  text.replace(text.find(call), call.size(), call + R"(, "bind": {"gelu": 0})");
+  text.replace(text.find(call), call.size(), call + R"("gelu": 0, )");
   std::ofstream(folder / "other.json") << text;
   const Outcome other = mtfc("verify " + folder / "other.json" + sizes + "--set length=10 --set gelu=1 -q");
   CHECK(other.code == 1);
