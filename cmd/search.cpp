@@ -183,7 +183,7 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
       (larger.empty() ? "" : larger + "; ") + "use more devices, --microbatches or another --memory-limit");
 }
 
-// Of layouts that are equally fast, the one on fewer devices comes first, unless the user has said which mesh it is to be.
+// Puts the layout on fewer devices first among layouts that are equally fast, unless the user has named the mesh.
 void prefer_fewer(const Options& options, const SearchOptions& search, SearchResult& result) {
   if (!result.fewer || !options.devices) return;
   result.best.insert(result.best.begin(), *result.fewer);

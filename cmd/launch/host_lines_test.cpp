@@ -24,7 +24,7 @@ struct Greeting {
   int64_t rank;
 };
 
-// What the environment tells the ranks.
+// The port of the launcher and the token of the job, which ranks read in the environment.
 struct Supervisor {
   Supervisor() {
     std::istringstream words(std::getenv("MTFC_SUPERVISOR"));
@@ -74,7 +74,7 @@ TEST_CASE("idle connections are few, and cost no rank its line") {
   }));
   CHECK(is_open(first));
   CHECK(is_open(last));
-  // Those that are waited for may still speak.
+  // The newest connections may still turn out to be ranks.
   REQUIRE(is_open(idle.back()));
   const Greeting greeting{supervisor.token, 6};
   REQUIRE(send(idle.back().get(), &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting);

@@ -72,7 +72,7 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
       .may_be_empty()
       .type_name("DIM:AXIS,...|FILE")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
-  // Those of Mesh TensorFlow have the same form.
+  // The flags of Mesh TensorFlow have the same form.
   for (const char* name : {"--mesh_shape", "--mesh-shape"})
     line.add_hint(name, "the mesh is given as --mesh AXIS:SIZE,...");
   for (const char* name : {"--layout_rules", "--layout-rules", "-l", "--rules"})

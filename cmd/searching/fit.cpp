@@ -116,7 +116,7 @@ int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
       "give --memory-limit, as in 16GiB");
 }
 
-// What fits so far, for the thread that ends a search which does not stop in time.
+// The combinations that fit so far, for the thread that ends a search which does not stop in time.
 class FitsSoFar {
  public:
   void add(const FitTrial& trial) {

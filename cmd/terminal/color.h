@@ -3,7 +3,7 @@
 
 namespace mtfc {
 
-/// What the streams show from now on; nothing has colours before.
+/// Sets whether the streams show colours from now on; before the first call they show none.
 void set_colors(bool standard_output, bool standard_error);
 /// Returns whether standard output, 1, or standard error, 2, shows colours.
 bool has_colors(int stream);

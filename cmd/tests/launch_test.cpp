@@ -290,7 +290,7 @@ TEST_CASE("a rank alone under another MPI's launcher is told which one is right"
   CHECK(!launched_by());
 }
 
-// What the shell on a compute node has after salloc with use_interactive_step: a step of one task in a job of four.
+// The environment of the shell on a compute node after salloc with use_interactive_step: a step of one task in a job of four.
 const Variables kInteractive = {{"SLURM_JOB_ID", "7"},         {"SLURM_NTASKS", "4"},
                                 {"SLURM_NPROCS", "4"},         {"SLURM_STEP_ID", "4294967290"},
                                 {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"},
