@@ -158,11 +158,9 @@ def beam_reference(mtfc, rows):
             candidates.sort(key=lambda candidate: -candidate[0])
             live[i] = []
             for total, tokens in candidates[:2 * BEAMS]:
-                if len(live[i]) == BEAMS:
-                    break
                 if tokens[-1] == END or step == LENGTH:
                     complete[i].append((total / ((5 + step) / 6) ** ALPHA, tokens))
-                else:
+                elif len(live[i]) < BEAMS:
                     live[i].append((total, tokens))
     return [without_end(max(each)[1][1:]) for each in complete]
 
