@@ -85,14 +85,11 @@ zpty z "PS1= zsh -f -i"
 zpty -w z 'PS1= PROMPT_SP= LISTMAX=9999 COLUMNS=200; stty -echo; unsetopt zle_bracketed_paste; autoload -Uz compinit && compinit -u -D && source {0}'
 zpty -w z 'compadd() {{ if [[ ${{@[1,(i)(-|--)]}} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return $?; fi
   typeset -a found; builtin compadd -A found "$@"; for word in $found; do print -r -- "found:$IPREFIX$word" >>{0}.found; done; builtin compadd "$@" }}'
+zpty -w z 'answer() {{ zle complete-word; print done: >>{0}.found }}; zle -N answer; bindkey "^I" answer'
 zpty -w z 'print "ready:" >{0}.found'
 until [[ -s {0}.found ]]; do sleep 0.05; done
 zpty -w -n z '{1}'$'\t'
-zpty -w z $'\C-u\C-kprint done: >>{0}.found'
-for i in {{1..200}}; do
-  grep -q done: {0}.found && break
-  sleep 0.05
-done
+until grep -q done: {0}.found; do sleep 0.05; done
 zpty -d z
 sed -n 's/^found://p' {0}.found
 )",
