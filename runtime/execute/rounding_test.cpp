@@ -31,16 +31,14 @@ double epsilon(DType dtype) {
 
 // A call of an operation on whole tensors in f64.
 struct WideCall {
-  RunKernel kernel;
   std::vector<WholeValue> operands;
-  std::vector<TensorType> results;
+  WholeKernel kernel;
 
-  std::vector<std::vector<double>> run() const {
+  std::vector<std::vector<double>> run() {
     std::vector<const WholeValue*> pointers;
     for (const WholeValue& operand : operands) pointers.push_back(&operand);
     std::vector<std::vector<double>> numbers;
-    for (const WholeValue& value : computed(kernel, pointers, results, {"y0"}))
-      numbers.push_back(numbers_of(value));
+    for (const WholeValue& value : kernel.run(pointers, {})) numbers.push_back(numbers_of(value));
     return numbers;
   }
 };
@@ -52,21 +50,21 @@ TensorType widened(TensorType type) {
 
 WideCall wide_call(const std::string& kind, const Attributes& attributes, const WholeTensors& inputs,
                    size_t operands) {
-  WideCall call{{&op_named(kind), attributes}, {}, {}};
+  const RunKernel kernel{&op_named(kind), attributes};
+  std::vector<WholeValue> values;
   std::vector<TensorType> types;
   for (size_t i = 0; i < operands; ++i) {
     const WholeTensor& input = inputs.at(fmt::format("x{}", i));
     // What the run reads is rounded to the dtype of the operand.
     const std::vector<double> rounded = numbers_of(value_of(input.type, input.values));
     types.push_back(widened(input.type));
-    call.operands.push_back(value_of(types.back(), rounded));
+    values.push_back(value_of(types.back(), rounded));
   }
-  call.results = call.kernel.op->signature.infer({attributes, types});
-  return call;
+  return {std::move(values), {kernel, types, kernel.op->signature.infer({attributes, types}), "y0"}};
 }
 
 // For each element of each result: the sum over all elements of operands of what a relative change of one changes.
-std::vector<std::vector<double>> sensitivities(WideCall call) {
+std::vector<std::vector<double>> sensitivities(WideCall& call) {
   constexpr double kStep = 1e-6;
   const std::vector<std::vector<double>> base = call.run();
   std::vector<std::vector<double>> sums;
@@ -134,11 +132,11 @@ std::string differing(const Comparison& comparison) {
 std::vector<Planted> errors_of(const std::string& kind, const Example& example, const Model& model,
                                const WholeTensors& inputs) {
   const Example wide = with_floats(example, DType::kF64);
-  const WideCall call = wide_call(kind, wide.attributes, inputs, example.operands.size());
+  WideCall call = wide_call(kind, wide.attributes, inputs, example.operands.size());
   const std::vector<std::vector<double>> results = call.run(), changes = sensitivities(call);
   std::vector<TensorType> types;
   for (const ExampleOperand& operand : example.operands) types.push_back(operand.type);
-  const std::vector<TensorType> found = call.kernel.op->signature.infer({example.attributes, types});
+  const std::vector<TensorType> found = op_named(kind).signature.infer({example.attributes, types});
   std::vector<Planted> planted;
   for (size_t r = 0; r < results.size(); ++r) {
     if (!is_float(found[r].dtype)) continue;

@@ -7,7 +7,6 @@
 
 #include "core/tensors/relayout.h"
 #include "runtime/comm/reduce.h"
-#include "runtime/compute/kernel.h"
 #include "runtime/memory/dtypes.h"
 
 namespace mtfc {
@@ -126,29 +125,34 @@ void fill(const LocalShard& shard, const WholeValue& value) {
                   value.data.data() + static_cast<size_t>(run.from + k * run.from_step) * size, size);
 }
 
+WholeKernel::WholeKernel(const RunKernel& kernel, const std::vector<TensorType>& operands,
+                         const std::vector<TensorType>& results, const std::string& name)
+    : results_(results) {
+  KernelSite site{kernel.attributes, {}, {}, name, 0};
+  for (const TensorType& type : operands) site.operands.push_back({type, whole_box(type.dims)});
+  for (const TensorType& type : results) site.results.push_back({type, whole_box(type.dims)});
+  site.workspace_bytes =
+      kernel_workspace(*kernel.op, {kernel.attributes, held_whole(operands)}, held_whole(results)).bytes;
+  workspace_.resize(static_cast<size_t>(site.workspace_bytes));
+  kernel_ = prepare_kernel(kernel.op->signature.name, site);
+}
+
+std::vector<WholeValue> WholeKernel::run(std::span<const WholeValue* const> operands, const WholeCall& call) {
+  std::vector<const std::byte*> from;
+  for (const WholeValue* operand : operands) from.push_back(operand->data.data());
+  std::vector<WholeValue> made;
+  for (const TensorType& type : results_) made.emplace_back(type);
+  std::vector<std::byte*> to;
+  for (WholeValue& value : made) to.push_back(value.data.data());
+  kernel_({from, to, workspace_.data(), call.seed, call.step, call.round});
+  return made;
+}
+
 std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeValue* const> operands,
                                  const std::vector<TensorType>& results, const WholeCall& call) {
-  KernelSite site{kernel.attributes, {}, {}, call.name, 0};
   std::vector<TensorType> types;
-  std::vector<const std::byte*> from;
-  for (const WholeValue* operand : operands) {
-    types.push_back(operand->type);
-    site.operands.push_back({operand->type, whole_box(operand->type.dims)});
-    from.push_back(operand->data.data());
-  }
-  std::vector<WholeValue> made;
-  for (const TensorType& type : results) made.emplace_back(type);
-  std::vector<std::byte*> to;
-  for (WholeValue& value : made) {
-    site.results.push_back({value.type, whole_box(value.type.dims)});
-    to.push_back(value.data.data());
-  }
-  site.workspace_bytes =
-      kernel_workspace(*kernel.op, {kernel.attributes, held_whole(types)}, held_whole(results)).bytes;
-  std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
-  const Kernel prepared = prepare_kernel(kernel.op->signature.name, site);
-  prepared({from, to, workspace.data(), call.seed, call.step, call.round});
-  return made;
+  for (const WholeValue* operand : operands) types.push_back(operand->type);
+  return WholeKernel(kernel, types, results, call.name).run(operands, call);
 }
 
 }  // namespace mtfc

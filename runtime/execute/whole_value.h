@@ -9,6 +9,7 @@
 
 #include "core/program/program.h"
 #include "core/tensors/sharding.h"
+#include "runtime/compute/kernel.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {
@@ -62,7 +63,21 @@ struct WholeCall {
   int64_t round = 0;
 };
 
-/// The results of `kernel` on whole operands, computed on one device.
+/// A kernel prepared for whole tensors of these types, computed on one device.
+class WholeKernel {
+ public:
+  /// `name` is that of the step, the key of random numbers.
+  WholeKernel(const RunKernel& kernel, const std::vector<TensorType>& operands,
+              const std::vector<TensorType>& results, const std::string& name);
+  std::vector<WholeValue> run(std::span<const WholeValue* const> operands, const WholeCall& call);
+
+ private:
+  std::vector<TensorType> results_;
+  std::vector<std::byte> workspace_;
+  Kernel kernel_;
+};
+
+/// The results of `kernel` on whole operands, prepared for this call alone.
 std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeValue* const> operands,
                                  const std::vector<TensorType>& results, const WholeCall& call);
 
