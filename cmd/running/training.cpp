@@ -254,6 +254,36 @@ std::optional<double> rate_of_step(const ProgramRun& run) {
   return learning_rate_of_last_step(run.executor, run.main);
 }
 
+// Says once, after two seconds of steps or at the end, that other work keeps the cores from the threads of this rank: they then
+// wait for each other, and fewer of them may be faster.
+class BusyCores {
+ public:
+  explicit BusyCores(const ProgramRun& run)
+      : is_told_(threads() == 1 || !run.talks() || status_place(false) == StatusLine::Place::kNowhere) {}
+
+  void after_step(Progress& progress, bool ends) {
+    const double seconds = is_told_ ? 0 : clock_.seconds();
+    if (seconds < (ends ? 0.2 : 2)) return;
+    is_told_ = true;
+    const std::optional<double> end = seconds_without_core();
+    if (!begin_ || !end) return;
+    const double share = (*end - *begin_) / (seconds * threads());
+    if (share < kWorthSaying) return;
+    progress.clear();
+    std::cerr << fmt::format(
+        "other work keeps the cores busy: {} threads have waited for a core for {:.0f} % of the time; "
+        "--threads 1 may "
+        "be faster\n",
+        threads(), 100 * share);
+  }
+
+ private:
+  static constexpr double kWorthSaying = 0.15;
+  bool is_told_;
+  std::optional<double> begin_ = seconds_without_core();
+  RunClock clock_;
+};
+
 // Trains until the last step or a signal.
 StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   const RunOptions& options = run.options;
@@ -263,6 +293,7 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   StepsTaken taken;
   taken.work = workload_of(run, feed.batch(), run.peaks);
   Progress progress = progress_of(run, taken.work);
+  BusyCores cores(run);
   const RunClock clock;
   taken.step = run.first_step();
   for (bool ends = taken.step >= options.steps; !ends;) {
@@ -271,6 +302,7 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
     const int64_t step = ++taken.step;
     taken.last = output_numbers(run.executor, run.main);
     progress.show(step, taken.last);
+    cores.after_step(progress, step == options.steps);
     std::string problem = numbers.problem_of(taken.last, time.total);
     const AgreedOrders orders = agreement.after_step();
     if (step < options.steps) taken.signal = orders.signal;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/shell.h"
 #include "cmd/testing/training_folder.h"
 #include "core/testing/scratch_folder.h"
 
@@ -336,6 +337,19 @@ TEST_CASE("a folder for TensorBoard that can't be written is refused before the 
   CHECK(folder.said("$RUN --steps 1000000000 --metrics /dev/full") == "exit 1: mtfc: error: " + full);
   CHECK(folder.said("$RUN --steps 1000000000 --mesh a:2 --layout hidden:a --metrics /dev/full") ==
         "exit 1: mtfc: error: rank 0: " + full);
+}
+
+// Two threads on one core wait for each other for half of the time.
+TEST_CASE("a run says that its threads wait for cores, and not for one thread or without lines of progress") {
+  const std::string run =
+      "taskset -c 0 $MTFC run transformer_lm.json --set layers=1 --set length=64 --set batch=4 --steps 30 ";
+  const std::string text = outcome_in_models("unset MTFC_PROGRESS; " + run + "--threads 2");
+  CHECK(text.starts_with("exit 0: "));
+  CHECK_MESSAGE(text.find("other work keeps the cores busy: 2 threads have waited for a core for ") !=
+                    std::string::npos,
+                text);
+  CHECK(outcome_in_models("unset MTFC_PROGRESS; " + run + "--threads 1").find("busy") == std::string::npos);
+  CHECK(outcome_in_models(run + "--threads 2").find("busy") == std::string::npos);
 }
 
 }  // namespace mtfc::run_log_test

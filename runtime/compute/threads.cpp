@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 namespace mtfc {
 
@@ -23,6 +26,18 @@ void set_threads(int threads) {
 
 int threads() {
   return omp_get_max_threads();
+}
+
+std::optional<double> seconds_without_core() {
+  double nanoseconds = 0;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::ifstream file(thread.path() / "schedstat");
+    double runs = 0, waits = 0;  // nanoseconds, of the thread
+    if (!(file >> runs >> waits)) return std::nullopt;
+    nanoseconds += waits;
+  }
+  return error ? std::nullopt : std::optional(nanoseconds / 1e9);
 }
 
 void flush_denormals() {
