@@ -56,7 +56,7 @@ Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint
     const RunClock clock;
     feed.fill_evaluation(batch);
     const double filled = clock.seconds();
-    executor.run(entry, batch);
+    run_fed(executor, entry, feed, batch, false);
     evaluation.times.push_back({filled, clock.seconds()});
     const std::vector<NamedNumber> found = output_numbers(executor, entry);
     if (observer) observer(feed, batch);

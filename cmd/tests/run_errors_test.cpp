@@ -83,15 +83,71 @@ TEST_CASE("an index out of range names the operation, the step and the place") {
   folder.write("bad.npy", matrix("<i4", bytes_of(std::vector<int32_t>{1, 1, 1, 1, 5, 1})));
   CHECK(said(folder, "--input x=x.npy --input i=bad.npy") ==
         refusal("evaluate, step 1: /ops/0 (gather 'g'): index 5 at [batch=1, length=1] is out of range: "
-                "'vocab' has 5"));
+                "'vocab' has 5 (row 1 of bad.npy)"));
   CHECK(said(folder, "--input x=x.npy --input i=bad.npy --simulate --mesh a:1,b:2 --layout batch:b") ==
         refusal("evaluate, step 1: /ops/0 (gather 'g'): index 5 at [batch=1, length=1] is out of range: "
                 "'vocab' has 5 "
-                "(on device a=0,b=1)"));
+                "(on device a=0,b=1) (row 1 of bad.npy)"));
   CHECK(said(folder, "--input x=x.npy --input i=bad.npy --mesh b:2 --layout batch:b") ==
         "exit 1: mtfc: error: rank 1: evaluate, step 1: /ops/0 (gather 'g'): index 5 at [batch=1, length=1] "
         "is out of "
-        "range: 'vocab' has 5 (on device b=1)\n");
+        "range: 'vocab' has 5 (on device b=1) (row 1 of bad.npy)\n");
+}
+
+TEST_CASE("an index out of range names the row of the file, in whatever order rows are taken") {
+  const ScratchFolder folder;
+  folder.write("loss.json", R"({"mtfc": 1, "dims": {"batch": 2, "classes": 3},
+    "inputs": {"labels": {"dims": ["batch"], "dtype": "i32"}},
+    "variables": {"w": {"dims": ["classes"], "init": "zeros"}},
+    "ops": [{"out": "loss", "op": "reduce_mean", "in": {"op": "gather", "in": ["w", "labels"], "dim": "classes"}}],
+    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.1}}, "outputs": ["loss"]})");
+  std::vector<int32_t> labels(9, 1);
+  labels[7] = 3;
+  folder.write("labels.npy",
+               npy("{'descr': '<i4', 'fortran_order': False, 'shape': (9,), }\n", bytes_of(labels)));
+  for (const char* run : {"--evaluate", "--steps 20", "--steps 20 --mesh a:2 --layout batch:a --simulate"}) {
+    CAPTURE(run);
+    const int status =
+        std::system(fmt::format("cd '{}' && '{}' run loss.json -q --input labels=labels.npy,rows=1:9 {} "
+                                ">out 2>err",
+                                folder.path.string(), MTFC_BINARY, run)
+                        .c_str());
+    CHECK(WEXITSTATUS(status) == 1);
+    const std::string error = folder.read("err");
+    CAPTURE(error);
+    CHECK(error.find("index 3 at [batch=") != std::string::npos);
+    CHECK(error.ends_with(" (row 7 of labels.npy)\n"));
+  }
+}
+
+TEST_CASE("an array whose dimensions have another order names the one that fits") {
+  const ScratchFolder folder;
+  folder.write("image.json", R"({"mtfc": 1, "dims": {"batch": 2, "rows": 4, "cols": 5, "channels": 3},
+    "inputs": {"x": {"dims": ["batch", "rows", "cols", "channels"]}},
+    "ops": [{"out": "y", "op": "reduce_mean", "in": "x"}], "outputs": ["y"]})");
+  for (const auto& [shape, hint] : std::vector<std::pair<std::string, std::string>>{
+           {"6, 3, 4, 5",
+            ": its dimensions are in another order (numpy.transpose(array, (0, 2, 3, 1)) has that of the "
+            "input)"},
+           {"6, 5, 4, 3",
+            ": its dimensions are in another order (numpy.transpose(array, (0, 2, 1, 3)) has that of the "
+            "input)"},
+           {"6, 3, 5, 6", ""}}) {
+    folder.write("x.npy",
+                 npy(fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}\n", shape),
+                     std::string(6 * (hint.empty() ? 90 : 60) * sizeof(float), '\0')));
+    const int status =
+        std::system(fmt::format("cd '{}' && '{}' run image.json --evaluate -q --input x=x.npy >out 2>err",
+                                folder.path.string(), MTFC_BINARY)
+                        .c_str());
+    CHECK(WEXITSTATUS(status) == 1);
+    CHECK(
+        folder.read("err") ==
+        fmt::format(
+            "mtfc: error: x.npy: an array of shape [{}] can't feed the input 'x' of shape [batch=2, rows=4, "
+            "cols=5, channels=3]{}\n",
+            shape, hint));
+  }
 }
 
 TEST_CASE("a division by zero names the operation, the step and the place") {

@@ -39,8 +39,9 @@ bool check(const IndexCheck& check, const std::byte* data) {
   const int64_t count = check.indices.elements();
   for (int64_t i = 0; i < count; ++i)
     if (values[i] < 0 || values[i] >= check.dim.size)
-      throw RunError(fmt::format("index {}{} is out of range: '{}' has {}", values[i],
-                                 place_text(check.indices, i), check.dim.name, check.dim.size));
+      throw IndexError(fmt::format("index {}{} is out of range: '{}' has {}", values[i],
+                                   place_text(check.indices, i), check.dim.name, check.dim.size),
+                       data, global_index(check.indices, i));
   return true;
 }
 

@@ -95,11 +95,34 @@ void mark_rows(const LocalShard& shard, int64_t present) {
   }
 }
 
+// What to do with an array whose rows have the wanted dimensions in another order; "" if they have not. Channels come first
+// in many files, and last in a model.
+std::string order_hint(const std::vector<int64_t>& shape, const std::vector<int64_t>& wanted) {
+  constexpr size_t kMost = 6;
+  const size_t rank = shape.size();
+  if (rank != wanted.size() || rank < 3 || rank > kMost) return "";
+  const auto fits = [&](const std::vector<size_t>& order) {
+    for (size_t i = 1; i < rank; ++i)
+      if (shape[order[i]] != wanted[i]) return false;
+    return true;
+  };
+  std::vector<size_t> order(rank);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  bool found = fits(order);
+  if (!found) std::sort(order.begin(), order.end());
+  while (!found && std::next_permutation(order.begin() + 1, order.end())) found = fits(order);
+  if (!found) return "";
+  return fmt::format(
+      ": its dimensions are in another order (numpy.transpose(array, ({})) has that of the input)",
+      fmt::join(order, ", "));
+}
+
 [[noreturn]] void wrong_shape(const InputData& data, const std::vector<int64_t>& shape,
                               const TensorType& type) {
-  throw RunError(fmt::format("{}: an array of shape {} can't feed the input '{}' of shape [{}]",
+  throw RunError(fmt::format("{}: an array of shape {} can't feed the input '{}' of shape [{}]{}",
                              std::get<StoredArray>(data.source).file, shape_text(shape), data.input,
-                             to_string(type.dims)));
+                             to_string(type.dims), order_hint(shape, shape_of(type.dims))));
 }
 
 }  // namespace
@@ -379,6 +402,28 @@ int64_t Feed::batch() const {
   for (const Source& source : sources_)
     if (source.training.rows > 0) return source.batch();
   return sources_.empty() ? 1 : sources_.front().batch();
+}
+
+std::string Feed::origin(const std::string& input, int64_t row, int64_t step, bool training) {
+  for (const Source& source : sources_) {
+    const auto* array = std::get_if<StoredArray>(&source.data.source);
+    if (source.data.input != input || !array || array->shape.empty()) continue;
+    const Walk& walk = training ? source.training : source.evaluation;
+    if (walk.rows > 0)
+      row =
+          training ? row_at(source, position(source, step) + row) : (step * source.batch() + row) % walk.rows;
+    if (source.data.rows) row += source.data.rows->first;
+    return fmt::format(" (row {} of {})", row, array->file);
+  }
+  return "";
+}
+
+void run_fed(Executor& executor, const EntryPoint& entry, Feed& feed, int64_t step, bool training) {
+  try {
+    executor.run(entry, step);
+  } catch (const InputError& error) {
+    throw RunError(error.what() + feed.origin(error.input, error.row, step, training));
+  }
 }
 
 }  // namespace mtfc

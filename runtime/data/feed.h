@@ -44,6 +44,9 @@ class Feed {
   void fill_training(int64_t step);
   /// Fills the inputs of batch `batch` of an evaluation.
   void fill_evaluation(int64_t batch);
+  /// Where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted from 0, or ""
+  /// if it is no row of a file.
+  std::string origin(const std::string& input, int64_t row, int64_t step, bool training);
   /// The number of whole batches in the shortest finite source, with PresentRows including the padded one;
   /// nullopt if all sources are endless.
   std::optional<int64_t> evaluation_batches() const;
@@ -98,5 +101,9 @@ class Feed {
   int64_t first_row_ = 0;  // first row of that step, counted with batch() rows per step
   std::vector<Source> sources_;
 };
+
+/// Runs `entry` with the inputs that `feed` has filled for training step or batch `step`. An error that a number of an input
+/// causes says where that came from.
+void run_fed(Executor& executor, const EntryPoint& entry, Feed& feed, int64_t step, bool training);
 
 }  // namespace mtfc

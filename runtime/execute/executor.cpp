@@ -8,6 +8,7 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/transfer.h"
+#include "runtime/compute/index_check.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/team.h"
 #include "runtime/execute/finite_check.h"
@@ -32,6 +33,31 @@ struct PreparedStep {
   std::unique_ptr<RingRun> ring;
   int64_t flops = 0;  // of the last run
 };
+
+// The input whose elements a value has in the same order, perhaps in another sharding or under other dimensions; nullptr
+// if it is computed.
+const Binding* input_of(const EntryPoint& entry, ValueId id) {
+  while (entry.values[id].alias_of != kNoValue) id = entry.values[id].alias_of;
+  const Value& value = entry.values[id];
+  const auto found = std::find_if(entry.inputs.begin(), entry.inputs.end(), [&](const Binding& input) {
+    const Value& own = entry.values[input.value];
+    return own.type == value.type && tensor_name(own) == tensor_name(value);
+  });
+  return found == entry.inputs.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void throw_index_error(const EntryPoint& entry, const Step& step, const PreparedStep& prepared,
+                                    const IndexError& error, const std::string& message) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (prepared.operands[i] != error.indices) continue;
+    const Binding* input = input_of(entry, step.inputs[i]);
+    if (!input) break;
+    const Dims& dims = entry.values[input->value].type.dims;
+    throw InputError(message, input->name,
+                     dims.empty() ? 0 : error.element / (elements(dims) / dims[0].size));
+  }
+  throw RunError(message);
+}
 
 bool can_be_infinite(const Value& value) {
   // An empty shard holds the identity of its reduction, which is infinite for max and min.
@@ -292,8 +318,12 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
     const auto* wait = dynamic_cast<const WaitError*>(&error);
     std::string message = wait ? missing_text(program_, *wait) : error.what();
     if (device != kNoDevice) message = on_device(message, comm_.mesh(), comm_.devices()[device]);
-    throw RunError(fmt::format(
-        "{}: {}", step_text(prepared.entry, failed ? failed->member : step, train_step), message));
+    message =
+        fmt::format("{}: {}", step_text(prepared.entry, failed ? failed->member : step, train_step), message);
+    const auto* index_error = dynamic_cast<const IndexError*>(&error);
+    if (index_error && device != kNoDevice)
+      throw_index_error(prepared.entry, step, prepared.steps[index][device], *index_error, message);
+    throw RunError(message);
   }
 }
 

@@ -9,9 +9,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cost/cost.h"
+#include "core/diagnostics/error.h"
 #include "core/program/program.h"
 #include "core/program/timeline.h"
 #include "runtime/comm/comm.h"
@@ -36,6 +38,14 @@ struct LocalShard {
   int64_t elements() const { return mtfc::elements(box); }
 };
 
+/// A number of an input is none that an operation can use.
+struct InputError : RunError {
+  InputError(const std::string& message, std::string name, int64_t at)
+      : RunError(message), input(std::move(name)), row(at) {}
+  std::string input;
+  int64_t row;  // its position along the first dimension of the input; 0 for a scalar
+};
+
 class Executor {
  public:
   /// Both must outlive it; so must the entry points of the program, which are named by reference below.
@@ -52,7 +62,7 @@ class Executor {
   /// same order.
   void load(const EntryPoint& entry);
   /// Runs `entry` once, at training step `step` (a key of random numbers). A RunError of a kernel gains the
-  /// names of the operation and the step.
+  /// names of the operation and the step, and is an InputError where an index of an input is out of range.
   void run(const EntryPoint& entry, int64_t step);
 
   /// Returns the step that runs, or the last one, as in `train, step 44: /ops/0/in (einsum 'h')`; "it" before the
