@@ -39,6 +39,26 @@ std::string checkpoint_folder(const std::string& path) {
   return steps.empty() ? "" : checkpoint_path(path, steps.back());
 }
 
+bool has_dim(const std::vector<EntryPoint>& entries, const std::string& name, bool is_input) {
+  const auto has = [&](const TensorType& type) { return contains(type.dims, name); };
+  return std::any_of(entries.begin(), entries.end(), [&](const EntryPoint& entry) {
+    if (!is_input)
+      return std::any_of(entry.values.begin(), entry.values.end(),
+                         [&](const Value& value) { return has(value.type); });
+    return std::any_of(entry.inputs.begin(), entry.inputs.end(),
+                       [&](const Binding& input) { return has(entry.values[input.value].type); });
+  });
+}
+
+// Whether a dimension is the model's own affair: data do not have it, and variables neither, so that they fit whatever its
+// size is, as the weights of packed heads fit any number of heads.
+bool is_inner_dim(const Program& program, const std::string& name) {
+  return has_dim(program.entry_points, name, false) && !has_dim(program.entry_points, name, true) &&
+         std::none_of(
+             program.variables.begin(), program.variables.end(),
+             [&](const ProgramVariable& variable) { return contains(variable.decl.type.dims, name); });
+}
+
 }  // namespace
 
 std::optional<StoredSettings> stored_settings(const std::vector<std::string>& paths) {
@@ -86,10 +106,11 @@ void tell_settings(const StoredSettings& stored, const ModelOptions& options, co
   for (const auto& [name, before] : notes.names) {
     const auto now = program.names.find(name);
     if (now == program.names.end() || now->second == before) continue;
-    if (is_set(given, name) && (continues || is_set(notes.sets, name)))
+    const bool matters = continues || is_inner_dim(program, name);
+    if (is_set(given, name) && (matters || is_set(notes.sets, name)))
       std::cerr << fmt::format("mtfc: warning: --set gives {}={}, but '{}' was made with {}={}\n", name,
                                now->second, checkpoint, name, before);
-    else if (continues && !is_set(given, name))
+    else if (matters && !is_set(given, name))
       std::cerr << fmt::format("mtfc: warning: the model gives {}={}, but '{}' was made with {}={}\n", name,
                                now->second, checkpoint, name, before);
   }

@@ -100,6 +100,27 @@ TEST_CASE("the settings of a run are those of its checkpoints") {
   CHECK(loaded.ends_with(hint));
 }
 
+TEST_CASE("weights that fit any number of heads are loaded with a warning if there are others") {
+  const Folder folder;
+  folder.write("packed.json", R"({"mtfc": 1,
+    "dims": {"batch": 4, "in": 5, "packed": 8, "heads": 2, "d_kv": "packed // heads"},
+    "inputs": {"x": {"dims": ["batch", "in"]}}, "variables": {"w": {"dims": ["in", "packed"], "init": 1}},
+    "ops": [{"out": "h", "op": "einsum", "in": ["x", "w"], "over": "in"},
+            {"out": "apart", "op": "reshape", "in": "h", "dims": ["batch", "heads", "d_kv"]},
+            {"out": "loss", "op": "reduce_mean", "in": {"op": "reduce_max", "in": "apart", "over": "d_kv"}}],
+    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.1}}, "outputs": ["loss"],
+    "data": {"x": "random:normal"}})");
+  CHECK(folder.said("$MTFC run packed.json -q --checkpoint ck --steps 1") == "exit 0: ");
+  const std::string evaluate = "$MTFC run packed.json --evaluate --load ck >out ";
+  CHECK(folder.said(evaluate + "--set batch=2").find("warning") == std::string::npos);
+  const std::string said = folder.said(evaluate + "--set heads=4");
+  CHECK(said.starts_with("exit 0: "));
+  CHECK(said.find("mtfc: warning: --set gives heads=4, but 'ck/step_00000001' was made with heads=2\n") !=
+        std::string::npos);
+  CHECK(said.find("mtfc: warning: the model gives d_kv=2, but 'ck/step_00000001' was made with d_kv=4\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("a run goes on in the precision of its checkpoints") {
   const Folder folder;
   const std::string run = "$RUN --threads 1 --dtype bf16 ";
