@@ -18,6 +18,7 @@
 #include "cmd/testing/shell.h"
 #include "core/diagnostics/error.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 
 namespace mtfc::command_line_test {
 namespace {
@@ -87,6 +88,47 @@ TEST_CASE("unknown commands, options and arguments") {
     CHECK(said(fmt::format("compile mnist.json {}", layout)) ==
           refusal(fmt::format("unexpected argument '{}' (a layout is given by an option: --layout {})",
                               layout, layout)));
+}
+
+TEST_CASE("ops describes the library: all of it, a file, and a block") {
+  const std::string list = printed("ops std");
+  CHECK(has(list, "exit 0: std/attention.json\n"));
+  CHECK(has(list, "\nstd/moe.json\n"));
+  CHECK(has(list, R"({"out": "y", "op": "call", "block": "dense", "in": "x"})"));
+  const std::string block = printed("ops dense");
+  CHECK(has(block, "exit 0: dense, a block of std/dense.json\n"));
+  CHECK(has(block, "\nCall: {\"out\": \"y\", \"op\": \"call\", \"block\": \"dense\", \"in\": \"x\"}\n"));
+  CHECK(has(block, "\n  from  d_model\n  to    d_ff\n"));
+  CHECK(has(block, "\n  bias  1\n"));
+  CHECK(has(block, "\nVariables: w [from, to]"));
+  // The file has a block of its own name, and others.
+  const std::string file = printed("ops std/moe");
+  CHECK(has(file, "exit 0: std/moe.json\n"));
+  CHECK(has(file, "\n  capacity_factor  1\n"));
+  CHECK(has(file, "\nexpert_choice, a block of std/moe.json\n"));
+  CHECK_FALSE(has(printed("ops moe"), "expert_choice"));
+  // An operation and a block of one name are both described.
+  CHECK(has(printed("ops attention"), "\nattention, a block of std/attention.json\n"));
+  CHECK(said("ops feed_forwrd") ==
+        refusal("there is no operation 'feed_forwrd' (did you mean 'feed_forward'?)"));
+}
+
+TEST_CASE("a part of the library needs only the dimensions that the model uses") {
+  const ScratchFolder folder;
+  const auto written = [&](const std::string& name, const std::string& dims) {
+    std::ofstream(folder / name) << R"({"mtfc": 1, "include": ["std/moe.json"],
+      "dims": {"groups": 1, "tokens": 8, "d_model": 4, "d_ff": 4, "experts": 4},
+      "inputs": {"x": {"dims": )" << dims
+                                 << R"(}, "present": {"dims": ["groups", "tokens"], "dtype": "bool"}},
+      "ops": [{"out": ["y", "balance", "z_loss", "load", "dropped"], "op": "call", "block": "moe", "in": ["x", "present"]}],
+      "outputs": ["y"]})";
+    return "check " + folder / name;
+  };
+  CHECK(said(written("model.json", R"(["groups", "tokens", "d_model"])")) == "exit 0: ");
+  const std::string lacking = said(written("lacking.json", R"(["groups", "beam_slots", "d_model"])"));
+  CHECK(lacking.starts_with("exit 2: "));
+  CHECK(has(lacking, "unknown dimension 'beam_slots' (std/moe.json:"));
+  CHECK(has(lacking, " defines it by 'beam_capacity', which the model lacks)"));
 }
 
 TEST_CASE("what is no layout is answered with what would be one") {

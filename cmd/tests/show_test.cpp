@@ -53,6 +53,14 @@ TEST_CASE("a pattern lists the tensors that it matches, those that operations co
   CHECK(json_of(kLayers + "'layer_*/**/wq' --rank 1")["tensors"][0].contains("region"));
 }
 
+TEST_CASE("a tensor is found under the name that the model gives it, where a block names it otherwise") {
+  CHECK(shown(kLayers + "logits")
+            .starts_with("exit 0: output/logits  f32 [batch 8/rows, length 64, vocab 4096]"));
+  CHECK(shown(kLayers + "x").starts_with("exit 0: position/y  f32 ["));
+  CHECK(shown(kLayers + "logit") ==
+        "exit 2: mtfc: error: train has no tensor 'logit' (did you mean 'logits'?)\n");
+}
+
 TEST_CASE("a pattern that matches no tensor is an error with the nearest one that does") {
   const std::string problem = "exit 2: mtfc: error: train has no tensor whose name matches ";
   CHECK(shown(kLayers + "'layer_0/*'") ==

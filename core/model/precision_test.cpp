@@ -30,6 +30,7 @@ struct Classifier {
     const TensorId v = b.add_variable("v", {DType::kF32, {hidden, kOut}});
     const TensorId h = named(b, "h", "einsum", {x, w}, {{"over", Dims{kIn}}});
     const TensorId moved = named(b, "moved", "add", {h, bias});
+    b.alias(moved, "shifted");
     const TensorId normed =
         b.add(*find_composite("layer_norm"), {moved}, {{"over", Dims{hidden}}}, {"normed"})[0];
     const TensorId mean = named(b, "mean", "reduce_mean", {normed}, {{"over", Dims{hidden}}});
@@ -62,6 +63,16 @@ TEST_CASE("products and activations are bf16; variables, statistics, logits and 
   CHECK(graph.type(graph.producer(graph.find("logits")).operands[0]).dtype == DType::kBF16);
   CHECK(mixed.model.train->loss == graph.find("loss"));
   CHECK(mixed.model.outputs[0].tensor == graph.find("logits"));
+}
+
+TEST_CASE("a pattern matches further names of a tensor") {
+  for (const bool is_asked : {false, true}) {
+    Classifier mixed;
+    Precision precision;
+    if (is_asked) precision.tensors = {{"shift*", DType::kF32}};
+    mixed.model = with_precision(std::move(mixed.model), precision);
+    CHECK(mixed.dtype("moved") == (is_asked ? DType::kF32 : DType::kBF16));
+  }
 }
 
 TEST_CASE("the first pattern that matches a tensor decides") {
