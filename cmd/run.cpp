@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cmd/batch/batch_file.h"
 #include "cmd/command.h"
 #include "cmd/running/checkpoints.h"
 #include "cmd/running/run_command_line.h"
@@ -60,6 +61,8 @@ std::function<int()> setup(CommandLine& line) {
   add_run_options(line, *options);
   return [options, line] {
     note_given(line, *options);
+    options->command = "mtfc run";
+    for (const std::string& word : line.given()) options->command += " " + shell_word(word);
     return run(*options);
   };
 }

@@ -1,9 +1,7 @@
 #include "cmd/running/run_log.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -12,17 +10,13 @@
 #include "cmd/files/files.h"
 #include "core/diagnostics/error.h"
 #include "formats/report/event_writer.h"
+#include "runtime/processes/job.h"
 
 namespace mtfc {
 namespace {
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
 }
 
 // A name that no file of the folder has, and that comes after those of earlier ones in the order of names.

@@ -39,6 +39,7 @@ struct RunFileOptions {
   std::string metrics;
   std::string tensorboard;  // folder
   std::string report;
+  std::string command;  // as a shell reads it, for the report
   // Profile that plans are chosen for, for the report's predicted times, and whose peak rates the MFU is of; "": none, and
   // the MFU is of rates that the run measures
   std::string hardware;

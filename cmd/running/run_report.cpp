@@ -1,7 +1,9 @@
 #include "cmd/running/run_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "formats/report/report_writer.h"
 #include "formats/report/trace_writer.h"
 #include "runtime/compute/threads.h"
+#include "runtime/processes/job.h"
 #include "runtime/processes/process_memory.h"
 
 namespace mtfc {
@@ -25,11 +28,22 @@ RunTime mean_over_ranks(const RunTime& own, Processes& processes) {
   return {static_cast<double>(sums[0]) * each, static_cast<double>(sums[1]) * each};
 }
 
+std::string date_text(std::time_t time) {
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
 RunFacts facts_of(Executor& executor, const MeasuredRun& run) {
   Processes& processes = executor.comm().processes();
   StepTimes times = run.timeline.times(run.entry, processes);
   const RunTime time = mean_over_ranks(run.time, processes);
   RunFacts facts;
+  facts.command = run.command;
+  facts.host = host_name();
+  facts.date = date_text(std::time(nullptr));
   facts.arena_bytes = executor.arena_bytes();
   facts.resident_bytes = processes.maximum(proportional_memory());
   facts.ranks = processes.size();

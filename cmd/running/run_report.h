@@ -13,8 +13,9 @@ namespace mtfc {
 
 struct MeasuredRun {
   const EntryPoint& entry;
-  const Timeline& timeline;  // of every step
-  RunTime time;              // of this rank, the mean of all runs
+  const Timeline& timeline;    // of every step
+  RunTime time;                // of this rank, the mean of all runs
+  const std::string& command;  // as a shell reads it
 };
 
 /// Writes the counts of the last run beside the predicted ones, and the times that the runs took beside those that

@@ -224,7 +224,7 @@ RunTime take_step(const ProgramRun& run, Feed& feed, int64_t step) {
   const RunClock clock;
   feed.fill_training(step);
   const double filled = clock.seconds();
-  run.executor.run(run.main, step);
+  run_fed(run.executor, run.main, feed, step, true);
   return {filled, clock.seconds()};
 }
 
@@ -435,7 +435,8 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   data.values.clear();  // unmaps the files
   const MeanRunTime time = options.evaluate ? run_evaluation(run) : run_steps(run, signal);
   if (reports)
-    write_run_report(options.report, executor, {run.main, timeline, time.mean()}, measures.hardware);
+    write_run_report(options.report, executor, {run.main, timeline, time.mean(), options.command},
+                     measures.hardware);
   if (traces) write_timelines(options.trace, executor, timeline, offset);
   return signal == 0 ? kExitSuccess : interrupted_code(signal);
 }

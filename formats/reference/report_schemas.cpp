@@ -191,7 +191,10 @@ std::string run_report_schema() {
         list_of(
             timed({{"name", text()}, {"kind", text()}, {"source", text()}, {"phase", name_of<Phase>()}}))}},
       {"predicted_seconds_per_step"});
-  const Json run = record({{"arena_bytes_per_device", whole("as allocated")},
+  const Json run = record({{"command", text("as a shell reads it")},
+                           {"host", text("of the rank that writes")},
+                           {"date", text("of the end of the run, in UTC: 2026-01-31T23:59:59Z")},
+                           {"arena_bytes_per_device", whole("as allocated")},
                            {"resident_bytes", whole("of the largest process")},
                            {"ranks", whole()},
                            {"ranks_per_node", whole()},

@@ -279,7 +279,10 @@ std::string run_report_json(const EntryPoint& entry, const CostReport& predicted
   Json both = {{"mtfc_run_report", 1}};
   both["predicted"] = report_object(predicted);
   both["measured"] = report_object(measured);
-  both["run"] = {{"arena_bytes_per_device", facts.arena_bytes},
+  both["run"] = {{"command", facts.command},
+                 {"host", facts.host},
+                 {"date", facts.date},
+                 {"arena_bytes_per_device", facts.arena_bytes},
                  {"resident_bytes", facts.resident_bytes},
                  {"ranks", facts.ranks},
                  {"ranks_per_node", facts.ranks_per_node},

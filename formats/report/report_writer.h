@@ -60,6 +60,9 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
 
 /// Measurements of a run that its program doesn't count.
 struct RunFacts {
+  std::string command;         // as a shell reads it
+  std::string host;            // of the rank that writes
+  std::string date;            // of the end of the run: 2026-01-31T23:59:59Z
   int64_t arena_bytes = 0;     // per device, as allocated
   int64_t resident_bytes = 0;  // largest process; shared pages are divided among processes (Pss)
   int64_t ranks = 1;

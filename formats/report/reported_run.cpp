@@ -68,6 +68,23 @@ std::string reported_mesh(const ReportValue& mesh) {
   return text.empty() ? "one device" : text;
 }
 
+// `batch:rows,hidden:rows+cols`, or `no rules`.
+std::string reported_layout(const std::optional<ReportValue>& layout) {
+  std::string text;
+  for (const JsonMember& rule : layout ? layout->members() : std::vector<JsonMember>{}) {
+    std::string axes;
+    const ReportValue list = layout->item(rule.value, rule.key);
+    for (const JsonValue& axis : list.items())
+      axes += (axes.empty() ? "" : "+") + list.item(axis, "axis").text();
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", rule.key, axes);
+  }
+  return text.empty() ? "no rules" : text;
+}
+
+std::string text_if_any(const std::optional<ReportValue>& value) {
+  return value ? value->text() : "";
+}
+
 std::optional<double> number_if_any(const std::optional<ReportValue>& value) {
   return value ? std::optional(value->number()) : std::nullopt;
 }
@@ -105,6 +122,10 @@ ReportedRun read_run_report(std::string_view text, const std::string& file) {
   run.model = predicted.at("model").text();
   run.entry = predicted.at("entry").text();
   run.mesh = reported_mesh(predicted.at("mesh"));
+  run.layout = reported_layout(predicted.find("layout"));
+  run.command = text_if_any(facts.find("command"));
+  run.host = text_if_any(facts.find("host"));
+  run.date = text_if_any(facts.find("date"));
   if (const auto times = predicted.find("time")) run.hardware = times->at("hardware").text();
   run.ranks = facts.at("ranks").count();
   run.threads = facts.at("threads_per_rank").count();

@@ -20,8 +20,9 @@ struct TimedKind {
 };
 
 struct ReportedRun {
-  std::string model, entry, mesh;
-  std::string hardware;  // that times are predicted for; "": none
+  std::string model, entry, mesh, layout;
+  std::string command, host, date;  // "" in reports of old versions
+  std::string hardware;             // that times are predicted for; "": none
   int64_t ranks = 1, threads = 1;
   int64_t arena_bytes = 0, resident_bytes = 0;
   int64_t runs = 0;             // over which times are averaged

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "formats/json/ordered_json.h"
 #include "formats/report/run_summary.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
@@ -32,7 +33,43 @@ border-bottom:1px solid var(--dim)}
 .plot .dots{stroke-width:7;stroke-linecap:round}
 .plot .key svg{width:2rem;height:.7rem;margin-right:.3em;vertical-align:middle}
 .plot .key{white-space:normal;overflow-wrap:anywhere}
+.plot .cursor{stroke:var(--text);stroke-width:1}
+.readout{display:flex;flex-wrap:wrap;gap:.2rem .8rem;align-items:center;font-size:.85rem;min-height:2.6em}
+.readout label{display:flex;gap:.5rem;align-items:center;color:var(--dim)}.readout input{width:11rem;max-width:100%}
+.readout output{overflow-wrap:anywhere}
 )";
+
+const std::string_view kCurveScript = R"script(
+const place=(x,isTime)=>isTime?x<120?x.toPrecision(3)+" s":x<7200?(x/60).toPrecision(3)+" min":(x/3600).toPrecision(3)+" h":
+"step "+Math.round(x).toLocaleString("en");
+// The last point of a line that is not behind x.
+function pointAt(line,x){
+let low=0,high=line.x.length-1;
+while(low<high){const middle=(low+high+1)>>1;if(line.x[middle]<=x)low=middle;else high=middle-1}
+return low}
+function addReadout(figure){
+const data=JSON.parse(figure.dataset.curves);
+for(const line of data.lines){line.x=line.x.split(" ").map(Number);line.text=line.text.split("|")}
+const area=figure.querySelector(".plot-area"),
+places=[...new Set(data.lines.flatMap(line=>line.x))].sort((a,b)=>a-b),
+row=document.createElement("p"),label=document.createElement("label"),slider=document.createElement("input"),
+output=document.createElement("output"),cursor=document.createElementNS(area.namespaceURI,"path");
+row.className="readout";label.textContent="Values at";slider.type="range";slider.min=0;slider.max=places.length-1;slider.value=slider.max;
+cursor.setAttribute("class","cursor");area.append(cursor);label.append(slider);row.append(label,output);
+figure.querySelector(".plot-grid").after(row);
+function show(at,isMarked){
+const x=places[at],text=place(x,data.time)+": "+data.lines.filter(line=>line.x[0]<=x).map(line=>line.name+" "+
+line.text[pointAt(line,x)]).join(", ");
+output.textContent=text;slider.setAttribute("aria-valuetext",text);
+if(isMarked)cursor.setAttribute("d","M"+1000*(x-data.least)/(data.most-data.least)+" 0V300")}
+slider.addEventListener("input",()=>show(+slider.value,true));
+area.addEventListener("pointermove",event=>{
+const box=area.getBoundingClientRect(),x=data.least+(data.most-data.least)*(event.clientX-box.left)/box.width;
+let best=0;for(let i=1;i<places.length;++i)if(Math.abs(places[i]-x)<Math.abs(places[best]-x))best=i;
+slider.value=best;show(best,true)});
+show(places.length-1,false)}
+for(const figure of document.querySelectorAll("[data-curves]"))addReadout(figure);
+)script";
 
 namespace {
 
@@ -70,6 +107,12 @@ PlotScale x_scale(const std::vector<DrawnLine>& lines) {
   return scale;
 }
 
+// Whether a line ends below where it begins.
+bool falls(const std::vector<DrawnLine>& lines) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const DrawnLine& line) { return line.points.back().y < line.points.front().y; });
+}
+
 PlotScale y_scale(const Plot& plot, const std::vector<DrawnLine>& lines) {
   constexpr double kWide = 30;  // ratio from which on small numbers would all look like 0
   constexpr double kMargin = 0.05;
@@ -80,7 +123,9 @@ PlotScale y_scale(const Plot& plot, const std::vector<DrawnLine>& lines) {
       most = std::max(most, point.most);
     }
   if (plot.begins_at_zero && least >= 0) return {0, most > 0 ? most * (1 + kMargin) : 1, false};
-  if (least > 0 && most / least >= kWide) return {least / (1 + kMargin), most * (1 + kMargin), true};
+  const bool may_be_logarithmic = plot.metric.find("accuracy") == std::string::npos && falls(lines);
+  if (may_be_logarithmic && least > 0 && most / least >= kWide)
+    return {least / (1 + kMargin), most * (1 + kMargin), true};
   // Numbers may be equal, or so large or small that a margin is lost in rounding.
   for (const double margin : {kMargin * (most - least), kMargin * std::abs(least)})
     if (least - margin < most + margin) return {least - margin, most + margin, false};
@@ -226,6 +271,25 @@ std::string x_labels(const Plot& plot, const PlotScale& scale, std::string& grid
   return labels;
 }
 
+// The points as the script reads them: of each line the places, and the numbers there with `|` between them.
+std::string curve_data(const Plot& plot, const PlotScale& x, const std::vector<DrawnLine>& lines) {
+  Json all = Json::array();
+  for (const DrawnLine& drawn : lines) {
+    std::string places, texts;
+    for (const PlotPoint& point : drawn.points) {
+      const bool is_first = places.empty();
+      places += fmt::format("{}{:.6g}", is_first ? "" : " ", point.x);
+      texts += (is_first ? "" : "|") + metric_text(plot.metric, point.y);
+      if (point.least < point.most)
+        texts += fmt::format(" ({} to {})", metric_text(plot.metric, point.least),
+                             metric_text(plot.metric, point.most));
+    }
+    all.push_back({{"name", drawn.line->name}, {"x", places}, {"text", texts}});
+  }
+  const Json data = {{"time", plot.is_over_time}, {"least", x.least}, {"most", x.most}, {"lines", all}};
+  return html_escaped(data.dump());
+}
+
 std::string missing_text(const Plot& plot) {
   std::string text;
   for (const PlotLine& line : plot.lines) {
@@ -323,14 +387,15 @@ std::string plot_figure(const Plot& plot) {
   const std::string name = html_escaped(plot.metric);
   const std::string over = plot.is_over_time ? "time" : "steps";
   return fmt::format(
-      "<figure class=plot><h3>{0} over {1}</h3><p class=keys>{2}</p><div class=plot-grid><div class=plot-y "
+      "<figure class=plot data-curves=\"{13}\"><h3>{0} over {1}</h3><p class=keys>{2}</p><div "
+      "class=plot-grid><div class=plot-y "
       "aria-hidden=true>{3}</div><svg class=plot-area viewBox=\"0 0 {4:.0f} {5:.0f}\" "
       "preserveAspectRatio=none role=img "
       "aria-label=\"{0} over {1}{6}. {7}\"><path class=grid d=\"{8}\"/>{9}</svg><div class=plot-x "
       "aria-hidden=true>{10}</div></div>{11}{12}</figure>\n",
       name, over, keys, left, kPlotWidth, kPlotHeight, y.is_logarithmic ? ", on a logarithmic scale" : "",
       summary, grid, drawing, below, listed,
-      missing_text(plot) + (y.is_logarithmic ? "<p>logarithmic scale</p>" : ""));
+      missing_text(plot) + (y.is_logarithmic ? "<p>logarithmic scale</p>" : ""), curve_data(plot, x, lines));
 }
 
 }  // namespace mtfc

@@ -1,6 +1,7 @@
 #pragma once
 // Drawings of numbers over the steps of runs, for pages: lines in SVG, with labels beside them so that they stay legible on
-// a phone, and the main figures as text for those who do not see the drawing.
+// a phone, and the main figures as text for those who do not see the drawing. Numbers that fall far are drawn on a
+// logarithmic axis, as losses are; an accuracy never is.
 
 #include <array>
 #include <cstddef>
@@ -10,8 +11,9 @@
 
 namespace mtfc {
 
-/// The style of these drawings, which a page adds to its own.
-extern const std::string_view kCurveStyle;
+/// The style and the script of these drawings, which a page adds to its own. The script shows the numbers under the pointer,
+/// and at the place of a slider that the keyboard moves.
+extern const std::string_view kCurveStyle, kCurveScript;
 
 /// One line: numbers over steps or seconds, in ascending order. Where `y` is not finite, the line has a gap.
 struct PlotLine {

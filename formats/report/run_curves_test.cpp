@@ -91,9 +91,31 @@ TEST_CASE("a figure has its main figures as text, and nothing of a name is marku
   CHECK(html.find("logarithmic") == std::string::npos);
   plot.lines[0].y = {4000, 2, 3};
   CHECK(plot_figure(plot).find("logarithmic") != std::string::npos);
+  // Not what rises, and an accuracy not even where it falls.
+  plot.lines[0].y = {2, 3, 4000};
+  CHECK(plot_figure(plot).find("logarithmic") == std::string::npos);
+  plot.metric = "valid/accuracy";
+  plot.lines[0].y = {1, 0.5, 0.01};
+  CHECK(plot_figure(plot).find("logarithmic") == std::string::npos);
+  plot.metric = "a<b";
   // The highest number is at the top, and the lowest at the bottom; the ends leave a margin of a twentieth.
   plot.lines[0].y = {0, 10, 10};
   CHECK(plot_figure(plot).find("d=\"M0.0 286.4L10.1 13.6L1000.0 13.6\"") != std::string::npos);
+}
+
+TEST_CASE("a figure has the numbers of its points, for the script that shows them") {
+  Plot plot;
+  plot.metric = "loss";
+  plot.lines = {{"run \"1\" <i>", 0, false, {1, 2, 100}, {4, 2, 3}},
+                {"other", 1, true, {2, 50}, {0.5, 0.25}}};
+  const std::string html = plot_figure(plot);
+  CHECK(html.find("&quot;x&quot;:&quot;1 2 100&quot;,&quot;text&quot;:&quot;4|2|3&quot;}") !=
+        std::string::npos);
+  CHECK(html.find("&quot;x&quot;:&quot;2 50&quot;,&quot;text&quot;:&quot;0.5|0.25&quot;}") !=
+        std::string::npos);
+  const size_t begin = html.find("data-curves=\"") + 13;
+  CHECK(html.find("<i>", begin) == std::string::npos);
+  CHECK(html.substr(begin, html.find('"', begin) - begin).ends_with("}]}"));
 }
 
 TEST_CASE("lines without numbers, with one, and with equal ones can be drawn") {

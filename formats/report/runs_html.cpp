@@ -101,6 +101,36 @@ std::string throughput_plots(const RunsReport& report) {
   return html.empty() ? "" : "<h2>Throughput</h2><div class=plots>" + html + "</div>";
 }
 
+// The number of a metric that stands for the run: the last one, or the median of a rate.
+struct ShownMetric {
+  explicit ShownMetric(const MetricSummary& metric) {
+    is_rate = metric.name.ends_with("_per_second") || metric.name == "mfu" || metric.name == "step_time";
+    value = is_rate ? metric.median : metric.last;
+  }
+  std::string name(const std::string& of) const { return of + (is_rate ? ", median" : ", at last"); }
+  bool is_rate = false;
+  double value = 0;
+};
+
+// What ran: the mesh and the layout, the command, where and when.
+std::vector<std::pair<std::string, std::string>> facts_of(const ReportedRun& run) {
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"model", run.model + ", " + run.entry}, {"mesh", run.mesh}, {"layout", run.layout}};
+  for (const auto& [name, text] :
+       {std::pair{"command", &run.command}, {"host", &run.host}, {"date", &run.date}})
+    if (!text->empty()) facts.emplace_back(name, *text);
+  return facts;
+}
+
+std::string run_facts(const RunsReport& report) {
+  if (report.measured.size() != 1) return "";
+  std::string html = "<dl class=origin>";
+  for (const auto& [name, text] : facts_of(report.measured.front()))
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name,
+                        name == "command" ? "<code>" + html_escaped(text) + "</code>" : html_escaped(text));
+  return html + "</dl>";
+}
+
 void add_run_tile(std::string& html, const std::string& name, const std::string& value) {
   html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", html_escaped(name), html_escaped(value));
 }
@@ -114,10 +144,8 @@ std::string run_tiles(const RunsReport& report) {
     if (!elapsed.empty()) add_run_tile(html, "time", duration_text(elapsed.back()));
     for (const MetricSummary& metric : summaries_of(log)) {
       if (metric.steps == 0) continue;
-      const bool is_rate =
-          metric.name.ends_with("_per_second") || metric.name == "mfu" || metric.name == "step_time";
-      const double shown = is_rate ? metric.median : metric.last;
-      add_run_tile(html, metric.name + (is_rate ? ", median" : ", at last"), metric_text(metric.name, shown));
+      const ShownMetric shown(metric);
+      add_run_tile(html, shown.name(metric.name), metric_text(metric.name, shown.value));
     }
   }
   if (report.measured.size() == 1) {
@@ -197,6 +225,52 @@ std::string times_of(const ReportedRun& run, const std::string& file) {
   return html;
 }
 
+// A row for each fact and metric, and a column for each run; of two runs, also the second less the first, in percent.
+std::string side_by_side(const RunsReport& report) {
+  if (report.logs.size() < 2) return "";
+  std::vector<std::string> heads = {"figure"};
+  for (const MetricsLog& log : report.logs) heads.push_back(html_escaped(log.file));
+  const bool is_pair = report.logs.size() == 2;
+  if (is_pair) heads.push_back("change");
+  std::string html = "<h2>Side by side</h2>" + runs_table_beginning("the runs side by side", heads);
+  if (report.has_times_of_each())
+    for (size_t fact = 0; fact < facts_of(report.measured.front()).size(); ++fact) {
+      html += fmt::format("<tr><th scope=row>{}</th>", facts_of(report.measured.front())[fact].first);
+      for (const ReportedRun& run : report.measured) {
+        const auto facts = facts_of(run);
+        html += fmt::format("<td class=\"word flow\">{}</td>",
+                            fact < facts.size() ? html_escaped(facts[fact].second) : "");
+      }
+      html += is_pair ? "<td></td></tr>\n" : "</tr>\n";
+    }
+  std::vector<std::vector<MetricSummary>> all;
+  for (const MetricsLog& log : report.logs) all.push_back(summaries_of(log));
+  for (const MetricSummary& metric : all.front()) {
+    std::vector<double> numbers;
+    std::string cells;
+    for (const std::vector<MetricSummary>& run : all) {
+      const auto own = std::find_if(run.begin(), run.end(), [&](const MetricSummary& other) {
+        return other.name == metric.name && other.steps > 0;
+      });
+      if (own == run.end()) {
+        cells += "<td>-</td>";
+        continue;
+      }
+      numbers.push_back(ShownMetric(*own).value);
+      cells +=
+          fmt::format("<td data-v=\"{}\">{}</td>", numbers.back(), metric_text(metric.name, numbers.back()));
+    }
+    if (is_pair) {
+      const bool is_known = numbers.size() == 2 && numbers[0] != 0;
+      const double change = is_known ? 100 * (numbers[1] - numbers[0]) / std::abs(numbers[0]) : 0;
+      cells += is_known ? fmt::format("<td data-v=\"{}\">{:+.1f} %</td>", change, change) : "<td>-</td>";
+    }
+    html += fmt::format("<tr><th scope=row>{}</th>{}</tr>\n",
+                        html_escaped(ShownMetric(metric).name(metric.name)), cells);
+  }
+  return html + "</tbody></table></div>";
+}
+
 std::string all_figures(const RunsReport& report) {
   std::string html = "<h2>All figures</h2>";
   for (const MetricsLog& log : report.logs) {
@@ -239,11 +313,12 @@ std::string runs_html(const RunsReport& report) {
       title, html_style(), kCurveStyle, kRunsStyle, title);
   for (const MetricsLog& log : report.logs)
     html += fmt::format("<p class=dim>{}: {}</p>", html_escaped(log.file), extent_text(log));
-  html += run_tiles(report) + output_plots(report) + throughput_plots(report);
+  html += run_facts(report) + run_tiles(report) + side_by_side(report) + output_plots(report) +
+          throughput_plots(report);
   for (size_t i = 0; i < report.measured.size(); ++i)
     html += times_of(report.measured[i], report.has_times_of_each() ? report.logs[i].file : "");
   return html + all_figures(report) +
-         fmt::format("</main><script>{}</script></body></html>\n", html_script());
+         fmt::format("</main><script>{}{}</script></body></html>\n", html_script(), kCurveScript);
 }
 
 }  // namespace mtfc

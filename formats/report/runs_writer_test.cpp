@@ -19,9 +19,11 @@ const char* const kMetrics =
     "\n";
 
 const char* const kReport = R"({
-  "predicted": {"model": "m", "entry": "train", "mesh": [["rows", 2], ["cols", 2]], "time": {"hardware": "box"}},
+  "predicted": {"model": "m", "entry": "train", "mesh": [["rows", 2], ["cols", 2]],
+    "layout": {"batch": ["rows"], "hidden": ["rows", "cols"]}, "time": {"hardware": "box"}},
   "measured": {},
-  "run": {"arena_bytes_per_device": 2048, "resident_bytes": 4096, "ranks": 4, "ranks_per_node": 4,
+  "run": {"command": "mtfc run '<m>.json'", "host": "node-7", "date": "2026-01-31T23:59:59Z",
+    "arena_bytes_per_device": 2048, "resident_bytes": 4096, "ranks": 4, "ranks_per_node": 4,
     "threads_per_rank": 1,
     "time": {"runs": 3, "seconds_per_step": 0.5, "steps_per_second": 2, "input_seconds": 0.0625,
       "predicted_seconds_per_step": 0.25,
@@ -110,7 +112,10 @@ TEST_CASE("the page has a drawing for each metric, and needs nothing from elsewh
   for (const char* part :
        {"<h3>loss over steps</h3>", "held-out data: 1.5 at step 2", "<h3>tokens_per_second over time</h3>",
         "<h3>mfu over time</h3>", "training: 1 of 4 steps have no finite number.", "Predicted and measured",
-        "a&lt;b&gt;.jsonl: steps 1 to 4 in 1.62 s", "<th scope=row>einsum</th>", "tabindex=0"})
+        "a&lt;b&gt;.jsonl: steps 1 to 4 in 1.62 s", "<th scope=row>einsum</th>", "tabindex=0",
+        "<dt>mesh</dt><dd>rows:2,cols:2</dd>", "<dt>layout</dt><dd>batch:rows,hidden:rows+cols</dd>",
+        "<dt>command</dt><dd><code>mtfc run '&lt;m&gt;.json'</code></dd>", "<dt>host</dt><dd>node-7</dd>",
+        "<dt>date</dt><dd>2026-01-31T23:59:59Z</dd>"})
     CHECK_MESSAGE(has(html, part), part);
   CHECK_FALSE(has(html, "<b>.jsonl"));
   CHECK_FALSE(has(html, "http"));
@@ -122,6 +127,18 @@ TEST_CASE("the page has a drawing for each metric, and needs nothing from elsewh
   CHECK(has(both, "b.jsonl: 4 at step 1, 2 at step 4"));
   CHECK(has(both, "<h3>loss over time</h3>"));
   CHECK(has(both, "a.jsonl, held-out data: 1.5 at step 2"));
+  CHECK_FALSE(has(html, "Side by side"));
+  CHECK(has(both,
+            "<th scope=col>figure</th><th scope=col>a.jsonl</th><th scope=col>b.jsonl</th><th "
+            "scope=col>change</th>"));
+  CHECK(has(both,
+            "<tr><th scope=row>loss, at last</th><td data-v=\"2\">2</td><td data-v=\"2\">2</td><td "
+            "data-v=\"0\">+0.0 %</td></tr>"));
+  RunsReport measured = report_of({"a.jsonl", "b.jsonl"});
+  measured.measured = {read_run_report(kReport, "a.json"), read_run_report(kReport, "b.json")};
+  CHECK(has(runs_html(measured),
+            "<tr><th scope=row>layout</th><td class=\"word flow\">batch:rows,hidden:rows+cols</td>"
+            "<td class=\"word flow\">batch:rows"));
 }
 
 TEST_CASE("the size of the page does not grow with the number of steps") {
