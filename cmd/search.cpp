@@ -472,6 +472,9 @@ std::function<int()> setup(CommandLine& line) {
                   "the number of devices; without --mesh, meshes of one axis and of two axes are searched")
       .check(whole_number(1, 2147483647))
       .type_name("N");
+  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--gpus"})
+    line.add_hint(name, "--devices VALUE");
+  add_layout_hints(line);
   line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
       .may_be_empty()
       .type_name("DIM:AXIS,...|FILE");

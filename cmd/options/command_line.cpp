@@ -96,6 +96,8 @@ UserError unknown_option(const std::vector<std::string>& words, size_t at, const
       return UserError(fmt::format("there is no option '{}'", name),
                        with_value(hint->second, number_given(words, at)));
   }
+  if (name == "--json" && used.get_option_no_throw("--format") != nullptr)
+    return UserError(fmt::format("there is no option '{}'", name), "--format json");
   std::vector<std::string> known;
   for (const CLI::Option* option : used.get_options())
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
@@ -106,8 +108,10 @@ UserError unknown_option(const std::vector<std::string>& words, size_t at, const
 UserError unknown_command(const std::string& word, const CLI::App& app, const std::string& help) {
   std::vector<std::string> known;
   for (const CLI::App* command : all_commands(app)) known.push_back(command->get_name());
-  const std::string near = did_you_mean(word.substr(0, word.find('=')), known);
-  return UserError(fmt::format("there is no command '{}'", word), near.empty() ? help : near);
+  std::string hint = did_you_mean(word.substr(0, word.find('=')), known);
+  if (hint.empty() && word.find('.') != std::string::npos)
+    hint = fmt::format("a command comes before its file: {} COMMAND {}", app.get_name(), word);
+  return UserError(fmt::format("there is no command '{}'", word), hint.empty() ? help : hint);
 }
 
 // Blames one of the words that no option and no argument takes.

@@ -55,7 +55,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
     line.add_hint(name, "set the model's param: --set lr=VALUE");
   for (const char* name : {"--batch", "--batch-size", "--batch_size"})
     line.add_hint(name, "set the size of the dimension: --set batch=VALUE");
-  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc"})
+  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--devices", "--gpus"})
     line.add_hint(name, "the mesh says how many ranks there are: --mesh all:VALUE");
 }
 
@@ -72,6 +72,10 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
       .may_be_empty()
       .type_name("DIM:AXIS,...|FILE")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
+  add_layout_hints(line);
+}
+
+void add_layout_hints(CommandLine& line) {
   // The flags of Mesh TensorFlow have the same form.
   for (const char* name : {"--mesh_shape", "--mesh-shape"})
     line.add_hint(name, "the mesh is given as --mesh AXIS:SIZE,...");
@@ -123,10 +127,12 @@ std::string given_text(const std::string& file, const char* what, const char* fo
 void check_layout_flag(const std::string& layout) {
   namespace fs = std::filesystem;
   const size_t first = layout.find_first_not_of(" \t\n");
-  if (first != std::string::npos && layout[first] == '{')
-    throw UserError(
-        "--layout takes rules or the name of a file, not JSON",
-        "write rules, as in batch:rows,hidden:cols, or give the JSON on standard input: --layout -");
+  if (first != std::string::npos && (layout[first] == '{' || layout[first] == '[')) {
+    const std::string rules = short_form_of(layout);
+    throw UserError("--layout takes rules or the name of a file, not JSON",
+                    fmt::format("write {}, or give the JSON on standard input: --layout -",
+                                rules.empty() ? "rules, as in batch:rows,hidden:cols" : rules));
+  }
   std::error_code ignored;
   if (fs::is_regular_file(layout, ignored))
     throw UserError(fmt::format("the name of the layout file '{}' does not end in .json", layout),

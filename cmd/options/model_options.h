@@ -40,6 +40,8 @@ struct LayoutFlags {
   std::optional<std::string> layout;
 };
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
+/// What to write in the place of the options that other programs have for meshes and layouts.
+void add_layout_hints(CommandLine& line);
 /// --propagate, which holds for every layout of the command.
 void add_propagate_option(CommandLine& line, ModelOptions& options);
 

@@ -11,7 +11,6 @@ void add_output_options(CommandLine& line, OutputFlags& flags) {
   line.add_option("--format", flags.format,
                   "text (default on standard output and for FILE.txt) or json (default for any other file)")
       .check(one_of({"text", "json"}));
-  line.add_hint("--json", "--format json");
   add_output_file(line, flags.file);
 }
 

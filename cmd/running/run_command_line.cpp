@@ -42,6 +42,8 @@ void add_data_options(CommandLine& line, RunOptions& options) {
       .type_name("NAME=SPEC");
   for (const char* name : {"--epochs", "--epoch"})
     line.add_hint(name, "training is counted in steps: --steps N");
+  for (const char* name : {"--data", "--dataset"})
+    line.add_hint(name, "data are given by input: --input NAME=FILE");
   line.add_option("--valid", options.valid,
                   "data of an input, as for --input, on which the model is also evaluated")
       .type_name("NAME=SPEC");

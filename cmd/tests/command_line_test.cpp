@@ -97,10 +97,10 @@ TEST_CASE("ops describes the library: all of it, a file, and a block") {
   CHECK(has(list, R"({"out": "y", "op": "call", "block": "dense", "in": "x"})"));
   const std::string block = printed("ops dense");
   CHECK(has(block, "exit 0: dense, a block of std/dense.json\n"));
-  CHECK(has(block, "\nCall: {\"out\": \"y\", \"op\": \"call\", \"block\": \"dense\", \"in\": \"x\"}\n"));
+  CHECK(has(block, "\nCall:  {\"out\": \"y\", \"op\": \"call\", \"block\": \"dense\", \"in\": \"x\"}\n"));
   CHECK(has(block, "\n  from  d_model\n  to    d_ff\n"));
   CHECK(has(block, "\n  bias  1\n"));
-  CHECK(has(block, "\nVariables: w [from, to]"));
+  CHECK(has(block, "\nVariables:  kernel [from, to], bias [to]"));
   // The file has a block of its own name, and others.
   const std::string file = printed("ops std/moe");
   CHECK(has(file, "exit 0: std/moe.json\n"));
@@ -152,8 +152,12 @@ TEST_CASE("what is no layout is answered with what would be one") {
       refusal(fmt::format("the name of the layout file '{}' does not end in .json (rename it, or give it on "
                           "standard input: --layout -)",
                           folder / "own.txt")));
+  for (const char* json : {"{\"rules\": {\"batch\": \"a\"}}", "{\"batch\": \"a\"}", "[[\"batch\", \"a\"]]"})
+    CHECK(said(check + "'" + json + "'") ==
+          refusal("--layout takes rules or the name of a file, not JSON (write batch:a, or give the JSON on "
+                  "standard input: --layout -)"));
   CHECK(
-      said(check + "'{\"rules\": {\"batch\": \"a\"}}'") ==
+      said(check + "'{batch'") ==
       refusal(
           "--layout takes rules or the name of a file, not JSON (write rules, as in batch:rows,hidden:cols, "
           "or give the JSON on standard input: --layout -)"));
@@ -185,7 +189,14 @@ TEST_CASE("options of other names are answered with the right ones") {
     CHECK(said(fmt::format("check mnist.json {} batch:a", option)) ==
           refusal(
               fmt::format("there is no option '{}' (the rules are given as --layout DIM:AXIS,...)", option)));
-  CHECK(said("show mnist.json --json") == refusal("there is no option '--json' (--format json)"));
+  for (const char* command : {"show", "cost-report", "check", "search", "explain"})
+    CHECK(said(fmt::format("{} mnist.json --json", command)) ==
+          refusal("there is no option '--json' (--format json)"));
+  CHECK(said("search mnist.json --ranks 4") == refusal("there is no option '--ranks' (--devices 4)"));
+  CHECK(said("search mnist.json -l batch:a") ==
+        refusal("there is no option '-l' (the rules are given as --layout DIM:AXIS,...)"));
+  CHECK(said("run mnist.json --data x.npy") ==
+        refusal("there is no option '--data' (data are given by input: --input NAME=FILE)"));
   CHECK(said("check mnist.json --strict") ==
         refusal("there is no option '--strict' (errors instead of warnings: --deny warnings)"));
   CHECK(said("slurm mnist.json --nodes 1 --module mpich") ==

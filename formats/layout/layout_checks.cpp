@@ -118,7 +118,22 @@ std::vector<LocatedName> axis_names(const Cursor& at) {
   return axes;
 }
 
+namespace {
+
+// An object names rules, too, but a dimension may have several, and their order would be that of keys.
+void refuse_object(const Cursor& at) {
+  std::string rules;
+  for (const JsonMember& member : at.value().members)
+    if (member.value.kind == JsonKind::kString)
+      rules += fmt::format("{}[\"{}\", \"{}\"]", rules.empty() ? "" : ", ", member.key, member.value.text);
+  at.error("expected a list of rules, found an object",
+           fmt::format("write \"rules\": [{}]", rules.empty() ? "[DIMENSION, AXIS], ..." : rules));
+}
+
+}  // namespace
+
 void read_rules(const Cursor& at, Layout& layout) {
+  if (at.is(JsonKind::kObject)) return refuse_object(at);
   RuleChecker checker(layout.mesh, at.sink());
   for (const Cursor& rule : at.items("a list of rules")) {
     const size_t parts = rule.is(JsonKind::kArray) ? rule.value().items.size() : 0;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kMeshFlag = "--mesh";
 constexpr const char* kLayoutFlag = "--layout";
+constexpr const char* kMeshForm = "AXIS:SIZE";
 
 // A piece of a flag's value and its offset.
 struct Piece {
@@ -30,6 +31,15 @@ std::vector<Piece> split(Piece whole, std::string_view separators) {
     if (end == whole.text.size()) return pieces;
     start = end + 1;
   }
+}
+
+// What to write in the place of a part that lacks its colon.
+std::string part_hint(std::string_view part, std::string_view form) {
+  const size_t equals = part.find('=');
+  if (equals != std::string_view::npos && equals > 0 && equals + 1 < part.size())
+    return fmt::format("write {}:{}", part.substr(0, equals), part.substr(equals + 1));
+  if (form == kMeshForm) return "an axis has a name and a size, as in rows:2,cols:4";
+  return part.find_first_of("./") == std::string_view::npos ? "" : "the name of a layout file ends in .json";
 }
 
 // The short form NAME:VALUE,NAME:VALUE … of a flag.
@@ -56,9 +66,7 @@ class ShortForm {
         parts.push_back({sides[0], sides[1]});
       else
         sink_.error(at(piece), fmt::format("expected {}, found '{}'", form_, piece.text),
-                    piece.text.find_first_of("./") == std::string_view::npos
-                        ? ""
-                        : "the name of a layout file ends in .json");
+                    part_hint(piece.text, form_));
     }
     return parts;
   }
@@ -74,9 +82,22 @@ class ShortForm {
   bool has_word_ = false;
 };
 
+// An axis or the size of one, or several axes, as the short form has them.
+std::string axes_text(const JsonValue& value) {
+  std::string text = value.text;
+  for (const JsonValue& axis : value.items) text += (text.empty() ? "" : "+") + axis.text;
+  return text;
+}
+
 Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
-  ShortForm form(kMeshFlag, text, "AXIS:SIZE", sink);
+  ShortForm form(kMeshFlag, text, kMeshForm, sink);
   MeshChecker checker(sink);
+  if (text.starts_with("{") || text.starts_with("[")) {
+    const std::string axes = short_form_of(text);
+    sink.error({kMeshFlag, 0, 0, ""}, "the mesh is not given as JSON",
+               "write " + (axes.empty() ? "its axes, as in rows:2,cols:4" : axes));
+    return {};
+  }
   for (const auto& [name, value] : form.parts()) {
     int64_t size = 0;
     const char* end = value.text.data() + value.text.size();
@@ -270,6 +291,19 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
 Layout read_layout(const LayoutSources& sources) {
   std::vector<Diagnostic> none;
   return read_layout(sources, none);
+}
+
+std::string short_form_of(std::string_view json) {
+  const std::optional<JsonValue> whole = find_json(json);
+  if (!whole) return "";
+  const JsonValue* pairs = &*whole;
+  for (const char* key : {"rules", "mesh"})
+    if (const JsonValue* inner = whole->find(key)) pairs = inner;
+  std::vector<std::string> parts;
+  for (const JsonMember& member : pairs->members) parts.push_back(member.key + ":" + axes_text(member.value));
+  for (const JsonValue& pair : pairs->items)
+    if (pair.items.size() == 2) parts.push_back(pair.items[0].text + ":" + axes_text(pair.items[1]));
+  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 bool is_layout_file(std::string_view flag) {

@@ -35,6 +35,10 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
                    std::optional<ZeroStage>* zero = nullptr);
 Layout read_layout(const LayoutSources& sources);
 
+/// The short form of JSON on the command line that names pairs, as `{"batch": "rows"}` does, alone or as the "rules" of a
+/// layout: `batch:rows`; "" for anything else.
+std::string short_form_of(std::string_view json);
+
 /// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.
 bool is_layout_file(std::string_view flag);
 

@@ -139,7 +139,8 @@ TEST_CASE("without anything there is one device") {
 
 TEST_CASE("mistakes in the flags are located") {
   CHECK(complaint([] { parse_mesh("rows,cols:x,cols:0"); }) ==
-        "--mesh:1:1: error: expected AXIS:SIZE, found 'rows'\n"
+        "--mesh:1:1: error: expected AXIS:SIZE, found 'rows' (an axis has a name and a size, as in "
+        "rows:2,cols:4)\n"
         "--mesh:1:11: error: the size of axis 'cols' must be a whole number, found 'x'\n"
         "--mesh:1:18: error: axis 'cols' must have a size of at least 1, found 0");
   CHECK(complaint([] { parse_mesh("a:65536,b:65536"); }) ==
@@ -151,6 +152,15 @@ TEST_CASE("mistakes in the flags are located") {
         "--layout:1:30: error: axis 'cols' appears twice in the rule of 'h'");
   CHECK(complaint([] { parse_rules("batch:", parse_mesh("rows:2")); }) ==
         "--layout:1:1: error: expected DIMENSION:AXIS, found 'batch:'");
+  CHECK(complaint([] { parse_mesh("rows=2"); }) ==
+        "--mesh:1:1: error: expected AXIS:SIZE, found 'rows=2' (write rows:2)");
+  CHECK(complaint([] { parse_rules("batch=rows", parse_mesh("rows:2")); }) ==
+        "--layout:1:1: error: expected DIMENSION:AXIS, found 'batch=rows' (write batch:rows)");
+  for (const char* json : {R"({"rows": 2, "cols": 4})", R"([["rows", 2], ["cols", 4]])"})
+    CHECK(complaint([&] { parse_mesh(json); }) ==
+          "--mesh: error: the mesh is not given as JSON (write rows:2,cols:4)");
+  CHECK(complaint([] { parse_mesh("[2"); }) ==
+        "--mesh: error: the mesh is not given as JSON (write its axes, as in rows:2,cols:4)");
   LayoutSources sources;
   sources.rules = "batch:rows";
   CHECK(complaint([&] { read_layout(sources); }) ==
@@ -163,6 +173,26 @@ TEST_CASE("a layout flag that names a file") {
   CHECK(is_layout_file("-"));
   CHECK_FALSE(is_layout_file(""));
   CHECK_FALSE(is_layout_file("batch:rows"));
+}
+
+TEST_CASE("rules that are an object are answered with the list that says the same") {
+  LayoutSources sources;
+  sources.file = "layout.json";
+  sources.mesh = "a:2,b:2";
+  sources.file_text = R"({"rules": {"batch": "a", "hidden": "b"}})";
+  CHECK(complaint([&] { read_layout(sources); }) ==
+        "layout.json:1:11: error: /rules: expected a list of rules, found an object (write \"rules\": "
+        "[[\"batch\", \"a\"], [\"hidden\", \"b\"]])");
+  sources.file_text = R"({"rules": {}})";
+  CHECK(complaint([&] { read_layout(sources); }).ends_with("(write \"rules\": [[DIMENSION, AXIS], ...])"));
+}
+
+TEST_CASE("JSON is turned into the short form of what it names") {
+  CHECK(short_form_of(R"({"batch": "rows", "hidden": ["rows", "cols"]})") == "batch:rows,hidden:rows+cols");
+  CHECK(short_form_of(R"({"rules": [["batch", "rows"]], "propagate": true})") == "batch:rows");
+  CHECK(short_form_of(R"({"mesh": {"rows": 2}})") == "rows:2");
+  CHECK(short_form_of("[1, 2]") == "");
+  CHECK(short_form_of("{batch: rows}") == "");
 }
 
 }  // namespace mtfc::layout_reader_test
