@@ -71,7 +71,7 @@ async function check(browser, file) {
       await page.goto(pathToFileURL(resolve(file)).href);
       const found = [...(await violations(page)), ...(await overflow(page))];
       await page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
-      found.push(...(await overflow(page)));
+      found.push(...(await violations(page)), ...(await overflow(page)));
       if (colorScheme === schemes[0] && width === widths[0])
         found.push(...(await sorting(page)), ...(await filtering(page)));
       found.push(...errors);

@@ -45,9 +45,10 @@ std::string work_cell(const CostReport& report, double most) {
 
 std::string memory_cell(const CostReport& report, double most) {
   const auto peak = static_cast<double>(report.memory.peak);
-  std::string text = bytes_text(report.memory.peak);
+  std::string text = bytes_beside(report.memory.peak, report.device_memory);
   if (const int64_t excess = excess_memory(report); excess > 0)
-    text = fmt::format("<span class=bad>{}, does not fit: {} too much</span>", text, bytes_text(excess));
+    text = fmt::format("<span class=bad>{}, does not fit: {} too much</span>", text,
+                       bytes_beside(excess, report.device_memory));
   return html_number(peak, text, html_bar({{peak, colour::kMemory}}, most));
 }
 
@@ -70,7 +71,8 @@ std::vector<CloudPoint> points_of(const std::vector<ComparedLayout>& layouts,
   return points;
 }
 
-std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, const Scale& memory) {
+std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, const Scale& memory,
+                  int64_t device_memory) {
   constexpr size_t kMostNumbered = 30;  // beyond, only points of the front have numbers
   std::string html =
       "<div class=cloud role=img aria-label=\"the layouts as points, by the time of a step and by memory\">";
@@ -78,10 +80,12 @@ std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, cons
     html +=
         fmt::format("<i class=x style=\"left:{:.1f}%\"></i><small class=x style=\"left:{:.1f}%\">{}</small>",
                     100 * time.share(tick), 100 * time.share(tick), seconds_text(tick));
-  for (const double tick : round_numbers(memory, 2))
+  const bool is_binary = device_memory == 0 || memory_text(device_memory).ends_with("iB");
+  for (const double tick : round_numbers(memory, is_binary ? 2 : 10))
     html += fmt::format(
         "<i class=y style=\"bottom:{:.1f}%\"></i><small class=y style=\"bottom:{:.1f}%\">{}</small>",
-        100 * memory.share(tick), 100 * memory.share(tick), bytes_text(static_cast<int64_t>(tick)));
+        100 * memory.share(tick), 100 * memory.share(tick),
+        bytes_beside(static_cast<int64_t>(tick), device_memory));
   // The front is drawn last, so that nothing covers it.
   for (const bool is_first : {false, true})
     for (const CloudPoint& point : points) {
@@ -188,7 +192,9 @@ std::string comparison_points(const std::vector<ComparedLayout>& layouts, const 
   const std::vector<CloudPoint> points = points_of(layouts, order);
   if (points.size() < kFewest || !largest_of(layouts).timed) return "";
   double least_work = points.front().work, most_work = 0;
-  int64_t least_memory = points.front().memory, most_memory = 0;
+  int64_t least_memory = points.front().memory, most_memory = 0, device_memory = 0;
+  for (const ComparedLayout& layout : layouts)
+    if (layout.report) device_memory = layout.report->device_memory;
   std::string front;
   for (const CloudPoint& point : points) {
     least_work = std::min(least_work, point.work);
@@ -204,7 +210,7 @@ std::string comparison_points(const std::vector<ComparedLayout>& layouts, const 
       "which are filled: {}.</p>{}",
       front,
       cloud(points, Scale(least_work, most_work),
-            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory))));
+            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory)), device_memory));
 }
 
 }  // namespace mtfc

@@ -272,13 +272,14 @@ struct MemoryLimit {
     constexpr int64_t kFar = 4;  // times the peak: the drawing of the memory in use would be too low
     top = static_cast<double>(peak);
     if (limit <= 0) return;
-    text = peak > limit
-               ? fmt::format(", {} more than the {} of a device", bytes_text(peak - limit), bytes_text(limit))
-               : fmt::format(", of the {} of a device", bytes_text(limit));
+    text = peak > limit ? fmt::format(", {} more than the {} of a device", bytes_beside(peak - limit, limit),
+                                      memory_text(limit))
+                        : fmt::format(", of the {} of a device", memory_text(limit));
     if (limit > kFar * peak) return;
     top = std::max(top, 1.02 * static_cast<double>(limit));
-    line = fmt::format("<path class=limit d=\"M0 {:.3g}H{}\"/>", 100 - 100 * static_cast<double>(limit) / top,
-                       2 * kColumns);
+    const std::string path =
+        fmt::format("d=\"M0 {:.3g}H{}\"/>", 100 - 100 * static_cast<double>(limit) / top, 2 * kColumns);
+    line = "<path class=\"limit halo\" " + path + "<path class=limit " + path;
     text += ", which the red line marks";
   }
   double top = 1;
@@ -291,7 +292,8 @@ std::string memory_chart(const CostReport& report, const std::vector<size_t>& ch
   const std::vector<Layer> layers = layers_of(report, chosen);
   const int64_t lasting = report.memory.variables + report.memory.optimizer_state + report.memory.caches;
   const int64_t peak = std::max<int64_t>(1, lasting + use.at(use.peak));
-  const MemoryLimit limit(report.device_memory, peak);
+  const int64_t needed = std::max(peak, report.memory.peak);  // with alignment and gaps, which have no step
+  const MemoryLimit limit(report.device_memory, needed);
   std::string areas, keys;
   std::vector<int64_t> tops(chosen.size());
   for (const Layer& layer : layers) {
@@ -300,12 +302,12 @@ std::string memory_chart(const CostReport& report, const std::vector<size_t>& ch
     if (std::any_of(layer.bytes.begin(), layer.bytes.end(), [](int64_t bytes) { return bytes > 0; }))
       keys += html_key(layer.colour, layer.name);
   }
-  const std::string label =
-      fmt::format("memory, {} at the peak, most in step {}{}", bytes_text(peak), use.peak, limit.text);
+  const std::string label = fmt::format("memory, {} at the peak, most in step {}{}",
+                                        bytes_beside(needed, report.device_memory), use.peak, limit.text);
   std::string text = fmt::format(
       "<p class=keys>{}</p><p class=\"scale{}\">{}</p><svg class=chart viewBox=\"0 0 {} 100\" "
       "preserveAspectRatio=none role=img aria-label=\"{}\">{}{}",
-      keys, report.device_memory > 0 && peak > report.device_memory ? " bad" : "", label, chosen.size(),
+      keys, report.device_memory > 0 && needed > report.device_memory ? " bad" : "", label, chosen.size(),
       label, areas, limit.line);
   if (axis)
     text += fmt::format("<g transform=\"scale({})\">{}</g>", static_cast<double>(chosen.size()) / kColumns,

@@ -29,8 +29,8 @@ nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;fo
 .c10{background:var(--c10);fill:var(--c10)}.c11{background:var(--c11);fill:var(--c11)}.c12{background:var(--c12);fill:var(--c12)}
 .c13{background:var(--c13);fill:var(--c13)}.c14{background:var(--c14);fill:var(--c14)}.c15{background:var(--c15);fill:var(--c15)}
 .verdict{font-size:1.15rem;margin:.6em 0}.bad,.figures .bad dd,.list .bad{color:var(--bad)}
-.limit{fill:none;stroke:var(--bad);stroke-width:2;vector-effect:non-scaling-stroke}
-.key{white-space:nowrap;margin-right:.8em}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.35em}
+.limit{fill:none;stroke:var(--bad);stroke-width:2;vector-effect:non-scaling-stroke}.halo{stroke:var(--back);stroke-width:6}
+.key{display:inline-block;margin-right:.8em}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.35em}
 .chart{display:block;width:100%;height:11rem;background:var(--soft)}
 .lane{display:block;width:100%;height:1.6rem;background:var(--soft);margin-bottom:.3em}
 .tick{fill:none;stroke:var(--text);stroke-opacity:.35;stroke-dasharray:2 3;vector-effect:non-scaling-stroke}
@@ -46,12 +46,12 @@ nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;fo
 .cloud i.y{left:0;right:0;border-top:1px dashed var(--line)}
 .list .best th,.list .best td{font-weight:700}
 .more{margin:.5em 0}.more summary{color:var(--link);font-size:.9rem}
-.large{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr))}.large dd{font-size:1.5rem}
 .hint{margin:.2em 0}
 dl{margin:.6em 0}dd{margin:0;overflow-wrap:anywhere}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));gap:.6rem}
 .figures div{background:var(--soft);padding:.5rem .7rem;border-radius:.4rem;display:flex;flex-direction:column-reverse;justify-content:flex-end}
-.figures dd{font-size:1.1rem;font-weight:600}.figures dt{color:var(--dim);font-size:.8rem}
+.figures.large{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr))}
+.figures dd{font-size:1.1rem;font-weight:600}.figures.large dd{font-size:1.5rem}.figures dt{color:var(--dim);font-size:.8rem}
 .origin div{display:flex;gap:1rem;padding:.15rem 0}.origin dt{flex:0 0 10rem;color:var(--dim)}.origin dd{min-width:0}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(25rem,100%),1fr));gap:0 2rem;align-items:start}.pair>*{min-width:0}
 .wide{overflow:auto;max-height:34rem;margin:.4em 0}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
@@ -78,8 +78,8 @@ figure{margin:0;padding:.7rem;background:var(--soft);border-radius:.4rem;min-wid
 .matrix th{font-weight:400;color:var(--dim);font-size:.75rem;padding:.1rem .3rem;white-space:nowrap}
 .matrix td[style]{border:1px solid #57606a;color:#1b1f24;text-align:center;padding:.35rem .45rem;min-width:2.2rem}
 .matrix .gap,.mesh .gap{text-align:center;color:var(--dim)}
-@media (max-width:40rem){body{padding:.7rem}.origin div{display:block}.cloud{margin-left:4.2rem}
-.figures,.large{grid-template-columns:1fr 1fr}.large dd{font-size:1.2rem}.list th,.list td{padding:.25rem .35rem}.list th:first-child{min-width:8.5rem}}
+@media (max-width:40rem){body{padding:.7rem}.origin div{display:block}.cloud{margin:.5rem 1.6rem 2rem 4.2rem}
+.figures,.figures.large{grid-template-columns:1fr 1fr}.figures.large dd{font-size:1.2rem}.large div:last-child:nth-child(odd){grid-column:1/-1}.list th,.list td{padding:.25rem .35rem}.list th:first-child{min-width:8.5rem}}
 @media print{@page{size:A4;margin:12mm}
 :root{--c1:#3a6ea5;--c2:#2f7d46;--c3:#b85c00;--c4:#8a559c;--c6:#1c7c84;--c7:#857000;--c8:#c24a80;--c9:#5d6875;
 --c10:#4b4fb5;--c11:#7d5a3c;--c12:#5c7a00;--c13:#0077a3;--c14:#a02bb8;--c15:#00695c;--bad:#b3261e;
@@ -91,8 +91,8 @@ nav,.screen,.filter,.hint,.readout{display:none}.paper{display:block}a{text-deco
 .list th,.list td{padding:.1rem .3rem}table,.dim,.scale,.keys{font-size:8pt}details .members{display:none}
 .chart{height:5rem}.lane{height:.9rem}.cloud{height:9rem}.bar{height:.4rem;min-width:3rem}
 h2{margin:1.2em 0 .4em;font-size:12pt}h3{margin:.9em 0 .2em;font-size:10pt}h4{margin:.4em 0 .1em;font-size:9pt}
-h2,h3,h4,.keys,.scale{break-after:avoid}.figures{grid-template-columns:repeat(6,1fr);gap:.2rem}
-.figures div{padding:.2rem .4rem}.figures dd{font-size:9pt}.figures dt{font-size:7pt}
+h2,h3,h4,.keys,.scale{break-after:avoid}.figures,.figures.large{grid-template-columns:repeat(6,1fr);gap:.2rem}
+.figures div{padding:.2rem .4rem}.figures dd,.figures.large dd{font-size:9pt}.figures dt{font-size:7pt}
 .pair{grid-template-columns:1fr 1fr;gap:0 1rem}.origin div{padding:0;display:flex}}
 )";
 }

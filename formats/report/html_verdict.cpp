@@ -43,10 +43,10 @@ std::vector<Figure> all_figures(const CostReport& report) {
   if (report.training)
     found.push_back({"tokens per second", amount_text(report.training->tokens_per_second)});
   const bool is_over = report.device_memory > 0 && report.memory.peak > report.device_memory;
-  found.push_back({report.device_memory > 0 ? fmt::format("memory at the peak, {} of a device's",
-                                                          fit_text(report.memory.peak, report.device_memory))
-                                            : "memory at the peak, per device",
-                   bytes_text(report.memory.peak), is_over});
+  found.push_back({report.device_memory > 0
+                       ? fmt::format("memory at the peak; a device has {}", memory_text(report.device_memory))
+                       : "memory at the peak, per device",
+                   bytes_beside(report.memory.peak, report.device_memory), is_over});
   found.push_back({"sent per device", bytes_text(report.communication.total.bytes_sent)});
   if (report.time)
     found.push_back({"efficiency (MFU)", fmt::format("{:.3g} %", 100 * report.time->efficiency)});
@@ -79,11 +79,11 @@ std::vector<Figure> all_figures(const CostReport& report) {
 }  // namespace
 
 std::string verdict(const CostReport& report) {
-  const std::string peak = bytes_text(report.memory.peak);
+  const std::string peak = bytes_beside(report.memory.peak, report.device_memory);
   std::string text;
   if (const int64_t excess = excess_memory(report); excess > 0)
     text = fmt::format("<strong>Does not fit:</strong> a device needs {} of memory, {} more than it has. ",
-                       peak, bytes_text(excess));
+                       peak, bytes_beside(excess, report.device_memory));
   const std::string form = text.empty() ? "verdict" : "verdict bad";
   if (report.time)
     text += fmt::format("A step takes {} on {} of {}, {:.0f} % of it communication that kernels do not hide",
@@ -94,9 +94,9 @@ std::string verdict(const CostReport& report) {
                         count_text(report.arithmetic.einsum_per_device, "FLOP"),
                         bytes_text(report.communication.total.bytes_sent), on_devices(report));
   if (form == "verdict")
-    text += report.device_memory > 0 ? fmt::format("; it fits, with {} of a device's memory",
-                                                   fit_text(report.memory.peak, report.device_memory))
-                                     : fmt::format(", and needs {} of memory", peak);
+    text += report.device_memory > 0
+                ? fmt::format("; it fits, with {} of a device's {}", peak, memory_text(report.device_memory))
+                : fmt::format(", and needs {} of memory", peak);
   return fmt::format("<p class=\"{}\">{}.</p>\n", form, text);
 }
 
@@ -125,7 +125,7 @@ std::string comparison_verdict(const std::vector<ComparedLayout>& layouts, const
         order.front() + 1, layout_markup(best.layout),
         best.time ? seconds_text(best.time->step_s)
                   : count_text(best.arithmetic.einsum_per_device, "FLOP") + " in einsums",
-        bytes_text(best.memory.peak), on_devices(best));
+        bytes_beside(best.memory.peak, best.device_memory), on_devices(best));
   } else {
     text = fmt::format("{}, none is possible and fits", of);
     form += " bad";

@@ -73,18 +73,19 @@ class Page {
     body_ += "</section>\n";
   }
 
-  std::string html(const std::string& model, const std::string& subtitle) const {
+  // `lead` says the most important.
+  std::string html(const std::string& model, const std::string& subtitle, const std::string& lead) const {
     return fmt::format(
                "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
                "content=\"width=device-width,initial-scale=1\">\n<title>{}: cost report</title>\n<style>{}",
                model, html_style()) +
            fmt::format(
-               "</style></head>\n<body><header><h1>{}</h1><p class=dim>{}</p></header>\n<nav "
+               "</style></head>\n<body><header><h1>{}</h1><p class=dim>{}</p>{}</header>\n<nav "
                "aria-label=Contents><ul>\n{}</ul></nav>\n<main>\n<p class=\"paper dim\">On paper, tables end "
                "after their first rows, and long tables, drawings of tensors and most about other layouts "
                "than the best are left out. The page on a screen has them "
                "all.</p>\n{}</main>\n<script>{}</script></body></html>\n",
-               model, subtitle, contents_, body_, html_script());
+               model, subtitle, lead, contents_, body_, html_script());
   }
 
  private:
@@ -101,33 +102,34 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     const std::string points = comparison_points(layouts, order);
     std::vector<PageSection> inner;
     if (!points.empty()) inner.push_back({"points", "Time and memory", points});
-    page.add(
-        {"comparison", "Layouts",
-         comparison_verdict(layouts, order) +
-             "<p class=dim>The best comes first. Numbers say in which order the layouts were given.</p>\n" +
-             comparison_table(layouts, order, kMostInDetail)},
-        inner);
+    page.add({"comparison", "Layouts",
+              "<p class=dim>The best comes first. Numbers say in which order the layouts were given.</p>\n" +
+                  comparison_table(layouts, order, kMostInDetail)},
+             inner);
   }
   size_t shown = 0;
-  std::string entry;
+  std::string entry, lead = layouts.size() > 1 ? comparison_verdict(layouts, order) : "";
   for (const size_t index : order) {
     if (!layouts[index].report || ++shown > kMostInDetail) continue;
     const CostReport& report = *layouts[index].report;
     if (shown == 1) entry = report.entry;
+    const bool lead_of_page = layouts.size() == 1;
+    if (lead_of_page) lead = verdict(report);
     const std::string number = layouts.size() > 1 ? fmt::format("{} ", index + 1) : "";
     std::vector<PageSection> inner = sections_of(layouts[index], index + 1, options);
     // Paper has the totals of each layout, and the other sections of the best one.
     for (PageSection& section : inner)
       if (shown > 1 && !section.id.starts_with("totals")) section.on_paper = false;
     page.add({fmt::format("details-{}", index + 1), number + layout_markup(report.layout),
-              verdict(report) + figures(report) + warnings_list(report), shown <= kMostOnPaper},
+              (lead_of_page ? "" : verdict(report)) + figures(report) + warnings_list(report),
+              shown <= kMostOnPaper},
              inner);
   }
   std::string subtitle = html_escaped(entry) + ", predicted by mtfc";
   if (shown > kMostInDetail)
     subtitle += fmt::format(". The best {} of {} layouts are shown in detail", kMostInDetail, shown);
   page.add({"origin", "Where the figures come from", origin_list(options.origin, model)}, {});
-  return page.html(html_escaped(model), subtitle);
+  return page.html(html_escaped(model), subtitle, lead);
 }
 
 }  // namespace mtfc

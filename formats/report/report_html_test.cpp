@@ -376,8 +376,11 @@ TEST_CASE("a page begins with what it comes to, and has five large figures") {
       page_of({layout}),
       "<p class=\"verdict\">A step takes 4.00 s on 32 devices of h&lt;1&gt;, 25 % of it communication that "
       "kernels do not hide, and needs 1.00 MiB of memory.</p>"));
+  report.device_memory = 1 << 21;
+  CHECK(has(page_of({layout}), "; it fits, with 1.00 MiB of a device's 2 MiB.</p>"));
   report.device_memory = 1 << 19;
   const std::string page = page_of({layout});
+  CHECK(page.find("<p class=\"verdict bad\">") < page.find("<nav"));
   CHECK(has(page,
             "<p class=\"verdict bad\"><strong>Does not fit:</strong> a device needs 1.00 MiB of memory, 512 "
             "KiB more "
@@ -403,10 +406,10 @@ TEST_CASE("the memory of a device is a line in the drawing, unless it is far abo
   const std::string drawn = step_drawing(report);
   CAPTURE(drawn);
   CHECK(has(drawn, "<path class=limit d=\"M0 50H2000\"/>"));
-  CHECK(
-      has(drawn,
-          "<p class=\"scale bad\">memory, 1001 B at the peak, most in step 1, 501 B more than the 500 B of a "
-          "device, which the red line marks</p>"));
+  CHECK(has(
+      drawn,
+      "<p class=\"scale bad\">memory, 1.00 kB at the peak, most in step 1, 501 B more than the 500 B of a "
+      "device, which the red line marks</p>"));
   report.device_memory = 2000;
   CHECK(has(step_drawing(report), "<path class=limit d=\"M0 1.96H2000\"/>"));
   CHECK_FALSE(has(step_drawing(report), "bad"));

@@ -360,7 +360,7 @@ std::vector<double> round_ticks(double least, double most, bool is_logarithmic) 
     for (const double factor : {5.0, 2.0, 1.0})
       if (factor * power >= rough) step = factor * power;
     for (double at = std::ceil(least / step); at * step <= most && ticks.size() < 2 * kWanted + 2; at += 1)
-      ticks.push_back(at * step);
+      ticks.push_back(at * step + 0.0);  // not -0
   }
   if (ticks.empty()) ticks.push_back(most);
   return ticks;

@@ -97,6 +97,9 @@ TEST_CASE("a figure has its main figures as text, and nothing of a name is marku
   plot.metric = "valid/accuracy";
   plot.lines[0].y = {1, 0.5, 0.01};
   CHECK(plot_figure(plot).find("logarithmic") == std::string::npos);
+  // Zero has no sign.
+  plot.lines[0].y = {0.2, 0.1, 0};
+  CHECK(plot_figure(plot).find(">-0<") == std::string::npos);
   plot.metric = "a<b";
   // The highest number is at the top, and the lowest at the bottom; the ends leave a margin of a twentieth.
   plot.lines[0].y = {0, 10, 10};

@@ -15,13 +15,9 @@ namespace mtfc {
 namespace {
 
 constexpr std::string_view kRunsStyle = R"(
-.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:.6rem;margin:1em 0}
-.tiles div{background:var(--soft);padding:.5rem .7rem;border-radius:.4rem;min-width:0}
-.tiles dt{color:var(--dim);font-size:.8rem;overflow-wrap:anywhere}.tiles dd{margin:0;font-size:1.1rem;font-weight:600}
 .meter{height:.7rem;min-width:8rem;background:var(--back);border:1px solid var(--line);margin:.15rem 0}
 .meter i{display:block;height:100%}.list th[scope=row]{text-align:left;font-weight:400;cursor:auto;position:static}
 .list tfoot th,.list tfoot td{font-weight:600}
-@media (max-width:40rem){.tiles{grid-template-columns:1fr 1fr}}
 @media print{h2{break-before:auto}.plots{grid-template-columns:1fr 1fr}.plot-area{height:9rem}
 .list tbody tr:nth-child(n){display:table-row}}
 )";
@@ -131,31 +127,39 @@ std::string run_facts(const RunsReport& report) {
   return html + "</dl>";
 }
 
-void add_run_tile(std::string& html, const std::string& name, const std::string& value) {
-  html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", html_escaped(name), html_escaped(value));
+std::string run_tile(const std::string& name, const std::string& value) {
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", html_escaped(name), html_escaped(value));
 }
 
 std::string run_tiles(const RunsReport& report) {
-  std::string html;
+  constexpr size_t kLargeTiles = 5;
+  std::vector<std::string> tiles;
   if (report.logs.size() == 1) {
     const MetricsLog& log = report.logs.front();
     const std::vector<double> elapsed = elapsed_seconds(log);
-    add_run_tile(html, "last step", grouped(log.steps.back()));
-    if (!elapsed.empty()) add_run_tile(html, "time", duration_text(elapsed.back()));
+    tiles.push_back(run_tile("last step", grouped(log.steps.back())));
+    if (!elapsed.empty()) tiles.push_back(run_tile("time", duration_text(elapsed.back())));
     for (const MetricSummary& metric : summaries_of(log)) {
       if (metric.steps == 0) continue;
       const ShownMetric shown(metric);
-      add_run_tile(html, shown.name(metric.name), metric_text(metric.name, shown.value));
+      tiles.push_back(run_tile(shown.name(metric.name), metric_text(metric.name, shown.value)));
     }
   }
   if (report.measured.size() == 1) {
     const ReportedRun& run = report.measured.front();
-    add_run_tile(html, "ranks", grouped(run.ranks));
-    add_run_tile(html, "threads per rank", grouped(run.threads));
-    add_run_tile(html, "memory planned per device", bytes_text(run.arena_bytes));
-    add_run_tile(html, "memory of the largest process", bytes_text(run.resident_bytes));
+    tiles.push_back(run_tile("ranks", grouped(run.ranks)));
+    tiles.push_back(run_tile("threads per rank", grouped(run.threads)));
+    tiles.push_back(run_tile("memory planned per device", bytes_text(run.arena_bytes)));
+    tiles.push_back(run_tile("memory of the largest process", bytes_text(run.resident_bytes)));
   }
-  return html.empty() ? "" : "<dl class=tiles>" + html + "</dl>";
+  if (tiles.empty()) return "";
+  const auto rest = tiles.begin() + static_cast<ptrdiff_t>(std::min(kLargeTiles, tiles.size()));
+  std::string html = fmt::format("<dl class=\"figures large\">{}</dl>", fmt::join(tiles.begin(), rest, "\n"));
+  if (rest != tiles.end())
+    html += fmt::format(
+        "<details class=more><summary>More figures</summary><dl class=figures>{}</dl></details>\n",
+        fmt::join(rest, tiles.end(), "\n"));
+  return html;
 }
 
 std::string time_meter(double seconds, double most, const char* colour) {

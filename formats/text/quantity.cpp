@@ -54,7 +54,7 @@ std::string memory_text(int64_t bytes) {
 }
 
 std::string bytes_beside(int64_t bytes, int64_t memory) {
-  return is_decimal(memory) ? scaled(bytes, 1000, kDecimal, "B") : bytes_text(bytes);
+  return memory > 0 && is_decimal(memory) ? scaled(bytes, 1000, kDecimal, "B") : bytes_text(bytes);
 }
 
 std::string fit_text(int64_t needed, int64_t available) {
