@@ -30,6 +30,7 @@
 #include "formats/program/program_reader.h"
 #include "formats/report/pareto_picture.h"
 #include "formats/report/report_writer.h"
+#include "formats/text/quantity.h"
 
 namespace mtfc {
 namespace {
@@ -100,14 +101,18 @@ int64_t ranks_per_node(const Options& options, const Hardware& hardware) {
   return hardware.topology == Topology::kTwoLevel ? hardware.devices_per_node : 0;
 }
 
+// What nodes send is counted device by device, on meshes of no more devices than this.
+constexpr int64_t kMostOnNodes = 65'536;
+
 // Adds the report of `program`, its collectives, and a better order of its ranks if there is one.
 void report(const Options& options, const Program& program, const Hardware& hardware,
             ComparedLayout& layout) {
   const EntryPoint& entry = entry_of(options, program);
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   layout.report = cost_report(program, entry, counts, &hardware);
-  if (const int64_t per_node = ranks_per_node(options, hardware))
-    add_node_traffic(program, entry, consecutive_nodes(program.mesh().devices(), per_node), *layout.report);
+  const int64_t per_node = ranks_per_node(options, hardware), devices = program.mesh().devices();
+  if (per_node > 0 && devices <= kMostOnNodes)
+    add_node_traffic(program, entry, consecutive_nodes(devices, per_node), *layout.report);
   layout.report->training = training_cost(program, *layout.report, options.training);
   if (!layout.report->training && options.training.tokens)
     throw UserError(fmt::format("--tokens asks what training takes, and '{}' is no training step with tokens",
@@ -231,6 +236,24 @@ void warn_of_links(const Hardware& hardware, AdvisedLayouts& made, std::vector<D
   }
 }
 
+// Says of layouts on very large meshes that the bytes between their nodes are not counted.
+void warn_of_nodes(const Options& options, const Hardware& hardware, AdvisedLayouts& made,
+                   std::vector<Diagnostic>& warnings) {
+  if (ranks_per_node(options, hardware) == 0) return;
+  for (ComparedLayout& layout : made.layouts) {
+    if (!layout.report || layout.layout.mesh.devices() <= kMostOnNodes) continue;
+    const Diagnostic note{
+        {},
+        fmt::format("what nodes send to each other is not counted: {} has {} devices, more than {}",
+                    to_string(layout.layout.mesh), grouped(layout.layout.mesh.devices()),
+                    grouped(kMostOnNodes)),
+        "",
+        Severity::kNote};
+    add_advice({note}, *layout.report);
+    warnings.push_back(note);
+  }
+}
+
 // Warns of layouts that do not fit: of one with what it lacks, of several together with how many they are.
 void warn_of_excess(const Hardware& hardware, const std::vector<ComparedLayout>& layouts,
                     std::vector<Diagnostic>& warnings) {
@@ -278,6 +301,7 @@ JudgedLayouts reports(const Options& options, const Hardware& hardware) {
     if (options.pareto) keep_pareto(made, warnings);
   }
   warn_of_links(hardware, made, warnings);
+  warn_of_nodes(options, hardware, made, warnings);
   warn_of_excess(hardware, made.layouts, warnings);
   show_advice(made, warnings);
   drop_repeated(warnings);

@@ -14,15 +14,29 @@
 namespace mtfc {
 namespace {
 
+// Ends a compilation of which no more is needed.
+struct PlanIsKnown {};
+
+// Alternatives are compiled while that takes no more than so many steps in all, but at least a few: a model of hundreds of
+// layers takes seconds for each.
+constexpr size_t kMostTriedSteps = 60'000;
+constexpr size_t kLeastTrials = 2;
+
 // The origins of a tensor's sharding in the plan of the entry point; nothing if `layout` leaves nothing to choose.
 std::optional<TensorOrigins> planned_origins(const ExplainedProgram& explained, const Layout& layout,
                                              const std::string& tensor) {
   std::optional<TensorOrigins> found;
   CompileOptions options = explained.options;
   options.planned = [&](const ChosenPlan& plan, const PlanConditions& conditions) {
-    if (plan.entry.entry.name == explained.entry.name) found = origins_of(plan.entry, conditions, tensor);
+    if (plan.entry.entry.name != explained.entry.name) return;
+    found = origins_of(plan.entry, conditions, tensor);
+    throw PlanIsKnown();
   };
-  compile(explained.model, layout, options);
+  try {
+    compile(explained.model, layout, options);
+  } catch (const PlanIsKnown&) {
+    // Its steps are not needed.
+  }
   return found;
 }
 
@@ -144,9 +158,11 @@ void add_alternatives(const ExplainedProgram& explained, std::vector<Sharding> c
   std::stable_sort(candidates.begin(), candidates.end(), [&](const Sharding& a, const Sharding& b) {
     return differences(a, explanation.sharding) < differences(b, explanation.sharding);
   });
-  if (candidates.size() > kMostAlternatives) {
-    explanation.untried = candidates.size() - kMostAlternatives;
-    candidates.resize(kMostAlternatives);
+  const size_t most = std::clamp(kMostTriedSteps / std::max<size_t>(explained.entry.steps.size(), 1),
+                                 kLeastTrials, kMostAlternatives);
+  if (candidates.size() > most) {
+    explanation.untried = candidates.size() - most;
+    candidates.resize(most);
   }
   LayoutTrials trials(explained);
   for (const Sharding& candidate : candidates) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/diagnostics/stop.h"
 #include "core/program/ring.h"
 #include "core/program/sent_elements.h"
 
@@ -34,6 +35,7 @@ void for_each_group(const Mesh& mesh, const AxisList& axes, const NodesOfRanks& 
   for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
     const Coordinates first = mesh.coordinates(rank);
     if (mesh.index(first, axes) != 0) continue;
+    check_stop();
     Group group;
     for (int64_t index = 0; index < mesh.size(axes); ++index) {
       group.members.push_back(mesh.moved(first, axes, index));
@@ -175,6 +177,18 @@ void add_ring(const Traffic& traffic, const Step& step) {
   });
 }
 
+// True if the two steps start the same collective for values of the same types and shardings, as equal layers do.
+bool are_alike(const EntryPoint& entry, const Step& a, const Step& b) {
+  if (a.op() || b.op()) return false;
+  const Collective &x = a.collective(), &y = b.collective();
+  const auto is_same = [&](ValueId of_a, ValueId of_b) {
+    const Value &v = entry.values[of_a], &w = entry.values[of_b];
+    return v.type == w.type && v.sharding == w.sharding;
+  };
+  return x.kind == y.kind && x.axes == y.axes && is_same(a.inputs[0], b.inputs[0]) &&
+         is_same(a.outputs[0], b.outputs[0]);
+}
+
 }  // namespace
 
 NodesOfRanks consecutive_nodes(int64_t ranks, int64_t per_node) {
@@ -196,16 +210,28 @@ std::vector<int64_t> bytes_between_nodes(const EntryPoint& entry, const Mesh& me
   const size_t count = static_cast<size_t>(*std::max_element(nodes.begin(), nodes.end())) + 1;
   std::vector<int64_t> all(count);
   const std::vector<int64_t> times = repetitions(entry);
+  std::vector<std::pair<const Step*, int64_t>> distinct;  // collectives, and how often they run
+  const auto add = [&](const std::function<void(const Traffic&)>& count_step, int64_t rounds) {
+    std::vector<int64_t> sent(count);
+    count_step({entry, mesh, nodes, sent});
+    for (size_t node = 0; node < count; ++node) all[node] += sent[node] * rounds;
+  };
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    std::vector<int64_t> sent(count);
-    const Traffic traffic{entry, mesh, nodes, sent};
-    if (step.kind() == StepKind::kRing)
-      add_ring(traffic, step);
-    else if (step.kind() == StepKind::kStart)
-      add_collective(traffic, step);
-    for (size_t node = 0; node < count; ++node) all[node] += sent[node] * times[s];
+    if (step.kind() == StepKind::kRing) {
+      add([&](const Traffic& traffic) { add_ring(traffic, step); }, times[s]);
+    } else if (step.kind() == StepKind::kStart) {
+      const auto known = std::find_if(distinct.begin(), distinct.end(), [&](const auto& other) {
+        return are_alike(entry, step, *other.first);
+      });
+      if (known == distinct.end())
+        distinct.emplace_back(&step, times[s]);
+      else
+        known->second += times[s];
+    }
   }
+  for (const auto& [step, rounds] : distinct)
+    add([&, &of = *step](const Traffic& traffic) { add_collective(traffic, of); }, rounds);
   return all;
 }
 

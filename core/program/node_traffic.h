@@ -26,7 +26,7 @@ NodesOfRanks consecutive_nodes(int64_t ranks, int64_t per_node);
 /// The same nodes, numbered from 0 in the order of their first ranks.
 NodesOfRanks numbered_nodes(const std::vector<int>& nodes);
 
-/// By node, the bytes that it sends to other nodes in one run of `entry`.
+/// By node, the bytes that it sends to other nodes in one run of `entry`. Looks at each device for each different collective.
 std::vector<int64_t> bytes_between_nodes(const EntryPoint& entry, const Mesh& mesh,
                                          const NodesOfRanks& nodes);
 

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
+#include "core/diagnostics/stop.h"
 #include "core/tensors/residues.h"
 #include "core/testing/steps_by_hand.h"
 
@@ -162,6 +164,32 @@ TEST_CASE("the work for a reshape does not grow with its elements") {
       bytes_between_nodes(entry, mesh, nodes);
       CHECK(ranges_counted() - before < 5000);
     }
+}
+
+TEST_CASE("collectives of equal layers are counted once") {
+  const Dims dims = {{"a", 9}, {"b", 4}};
+  EntryPoint entry = entry_of(CollectiveKind::kAllToAll, dims, kRows, kColumns);
+  int64_t looks = 0;
+  const std::function<bool()> looked = [&] { return ++looks < 0; };
+  const StopScope scope(looked);
+  const auto sent = [&] {
+    looks = 0;
+    return bytes_between_nodes(entry, kFour, kPairs);
+  };
+  const Bytes alone = sent();
+  const int64_t looks_alone = looks;
+  CHECK(looks_alone > 0);
+  for (int layer = 1; layer < 30; ++layer) {
+    const Value x = entry.values[ValueId(0)], y = entry.values[ValueId(1)];
+    entry.values.add(x);
+    entry.values.add(y);
+    const Step start =
+        start_step({CollectiveKind::kAllToAll, {0}, ReduceKind::kSum}, 2 * layer, 2 * layer + 1);
+    entry.steps.add(start);
+    entry.steps.add(wait_step(start, 2 * layer));
+  }
+  CHECK(sent() == Bytes{30 * alone[0], 30 * alone[1]});
+  CHECK(looks == looks_alone);
 }
 
 TEST_CASE("nodes are numbered in the order of their first ranks") {

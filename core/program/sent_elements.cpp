@@ -14,6 +14,8 @@ namespace {
 // most() looks at this many devices one by one before it multiplies amounts. Plans that compare many moves look at no
 // more, and take a bound for larger meshes.
 constexpr int64_t kDevicesLookedAt = 128;
+// If more devices than this differ in what they send, most() is a bound.
+constexpr int64_t kMostSampled = int64_t{1} << 17;
 // On more devices than this, none() does not search for a device that sends something; it assumes one.
 constexpr int64_t kMostDevices = 4096;
 
@@ -50,6 +52,68 @@ MovedTensor tensor_of(const EntryPoint& entry, ValueId id) {
 }
 
 }  // namespace
+
+// Devices that stand for all those that differ along some axes. Where a dimension has fewer elements than shards, no more
+// shards are looked at than it has elements: the others are empty, and all alike.
+class SentElements::Sample {
+ public:
+  Sample(const Mesh& mesh, AxisList axes) : mesh_(mesh), rest_(std::move(axes)) {}
+
+  bool has(const AxisList& axes) const {
+    return !axes.empty() &&
+           std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(rest_, axis); });
+  }
+  // The devices whose shards of a dimension of this size over `axes` hold elements and, if `and_empty`, one whose shard is
+  // empty.
+  void add(const AxisList& axes, int64_t size, bool and_empty) {
+    const int64_t parts = mesh_.size(axes);
+    std::erase_if(rest_, [&](int axis) { return contains(axes, axis); });
+    parts_.push_back({axes, size, parts, size < parts ? size + (and_empty ? 1 : 0) : parts});
+  }
+  // All devices along the axes that are left.
+  void add_rest() {
+    const AxisList axes = rest_;
+    add(axes, mesh_.size(axes), false);
+  }
+
+  bool is_large() const {
+    int64_t count = 1;
+    for (const Part& part : parts_) {
+      if (part.count > kMostSampled / count) return true;
+      count *= part.count;
+    }
+    return false;
+  }
+  int64_t count() const {
+    int64_t count = 1;
+    for (const Part& part : parts_) count *= part.count;
+    return count;
+  }
+  Coordinates device(int64_t index) const {
+    if (index % 256 == 255) check_stop();
+    Coordinates at = mesh_.last();
+    for (const Part& part : parts_) {
+      at = mesh_.moved(std::move(at), part.axes, part.shard(index % part.count));
+      index /= part.count;
+    }
+    return at;
+  }
+
+ private:
+  struct Part {
+    AxisList axes;
+    int64_t size, parts, count;
+
+    int64_t shard(int64_t i) const {
+      if (size >= parts) return i;
+      return i < size ? shard_of(size, parts, i) : 0;  // the first shard is empty
+    }
+  };
+
+  const Mesh& mesh_;
+  AxisList rest_;
+  std::vector<Part> parts_;
+};
 
 SentElements::SentElements(const MovedTensor& from, const MovedTensor& to, AxisList axes, const Mesh& mesh)
     : result_(to), axes_(std::move(axes)), mesh_(mesh) {
@@ -208,8 +272,9 @@ int64_t SentElements::most_wanted(size_t operand, const Line& line) const {
   int64_t held = 1;
   for (size_t i = line.dims.from_begin; i < line.dims.from_end; ++i)
     held *= ceil_div(from.dims[i].size, mesh_.size(from.sharding.dims[i]));
-  // Every member may read all of it.
-  if (line.window) return held * mesh_.size(line.to_axes);
+  // As many windows as overlap have an element, and it may be in a gap between windows of one more shard.
+  if (line.window)
+    return held * std::min(mesh_.size(line.to_axes), ceil_div(line.window->span, line.window->step) + 1);
   // Pieces may take an element more than once.
   if (line.is_moved) return held * std::max<int64_t>(1, pieces_->count(operand));
   if (!is_single(line.dims)) return held;
@@ -247,11 +312,14 @@ int64_t SentElements::most_received() const {
   const MovedTensor& from = operands_[0].tensor;
   int64_t all = 1, own = 1;
   for (const Line& line : operands_[0].lines) {
-    AxisList axes = line.from_axes;
-    add_axes(axes, line.to_axes);
+    const Sample sample = receivers(line);
     int64_t needed = 0, lacked = 0;
-    for (int64_t index = 0; index < mesh_.size(axes); ++index) {
-      const Coordinates at = mesh_.moved(mesh_.last(), axes, index);
+    if (sample.is_large()) {
+      const int64_t n = result_.dims[line.dims.to_begin].size, parts = mesh_.size(line.to_axes);
+      needed = lacked = line.window ? line.window->largest_region(n, parts) : ceil_div(n, parts);
+    }
+    for (int64_t index = sample.is_large() ? 0 : sample.count(); index-- > 0;) {
+      const Coordinates at = sample.device(index);
       const Interval held = local_box(from.dims, from.sharding, mesh_, at)[line.dims.from_begin];
       const Interval read = local_box(result_.dims, result_.sharding, mesh_, at)[line.dims.to_begin];
       needed = std::max(needed, read.size());
@@ -267,9 +335,39 @@ Coordinates SentElements::device(int64_t index) const {
   return mesh_.moved(mesh_.last(), split_, index);
 }
 
-// The lines fall into groups that share no axis, so they vary independently. Along one group, few different amounts occur,
-// however many devices there are.
-std::vector<SentElements::Variants> SentElements::variants() const {
+// Devices that stand for all that a line of a tensor which windows split gives elements to.
+SentElements::Sample SentElements::receivers(const Line& line) const {
+  AxisList axes = line.from_axes;
+  add_axes(axes, line.to_axes);
+  Sample sample(mesh_, std::move(axes));
+  const int64_t size = line.window ? line.window->size : result_.dims[line.dims.to_begin].size;
+  if (sample.has(line.to_axes)) sample.add(line.to_axes, size, false);
+  if (sample.has(line.from_axes))
+    sample.add(line.from_axes, operands_[0].tensor.dims[line.dims.from_begin].size, true);
+  sample.add_rest();
+  return sample;
+}
+
+// Devices that stand for all that differ along the axes of the group and hold elements of the operand.
+SentElements::Sample SentElements::senders(const Operand& operand, const AxisList& group) const {
+  Sample sample(mesh_, group);
+  const auto& [dims, sharding] = operand.tensor;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (sample.has(sharding.dims[d])) sample.add(sharding.dims[d], dims[d].size, false);
+  // What the members of a group need together does not depend on the shard of one of them.
+  const auto joins = [&](const AxisList& axes) {
+    return std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(axes_, axis); });
+  };
+  for (const Line& line : operand.lines)
+    for (size_t d = line.dims.to_begin; d < line.dims.to_end; ++d)
+      if (const AxisList& axes = result_.sharding.dims[d]; sample.has(axes) && joins(axes))
+        sample.add(axes, line.window ? line.window->size : result_.dims[d].size, true);
+  sample.add_rest();
+  return sample;
+}
+
+// The lines fall into groups that share no axis, so they vary independently.
+std::vector<AxisList> SentElements::groups() const {
   std::vector<AxisList> groups = {{}};  // the first one, without axes, has the lines that are not split
   for (const Operand& operand : operands_)
     for (const Line& line : operand.lines) {
@@ -283,11 +381,21 @@ std::vector<SentElements::Variants> SentElements::variants() const {
       });
       groups.push_back(std::move(joined));
     }
+  return groups;
+}
+
+// Along one group, few different amounts occur, however many devices there are. Devices that hold nothing of any operand
+// send nothing, and are left out. Returns nothing if too many devices differ.
+std::optional<std::vector<SentElements::Variants>> SentElements::variants() const {
   std::vector<Variants> found;
-  for (const AxisList& group : groups) {
+  for (const AxisList& group : groups()) {
     Variants different;
-    for (int64_t index = mesh_.size(group); index-- > 0;)
-      different.insert(amounts(group, mesh_.moved(mesh_.last(), group, index)));
+    for (const Operand& operand : operands_) {
+      const Sample sample = senders(operand, group);
+      if (sample.is_large()) return std::nullopt;
+      for (int64_t index = sample.count(); index-- > 0;)
+        different.insert(amounts(group, sample.device(index)));
+    }
     found.push_back(std::move(different));
   }
   return found;
@@ -318,8 +426,10 @@ int64_t SentElements::most() const {
   const int64_t looked_at = std::min(devices_, kDevicesLookedAt);
   for (int64_t i = 1; i <= looked_at && most < limit; ++i) most = std::max(most, sent(device(devices_ - i)));
   if (most == limit || looked_at == devices_) return most;
+  const std::optional<std::vector<Variants>> found = variants();
+  if (!found) return limit;
   std::set<Amounts> products = {Amounts(operands_.size(), {1, 1})};
-  for (const Variants& group : variants()) {
+  for (const Variants& group : *found) {
     std::set<Amounts> longer;
     for (const Amounts& product : products)
       for (const Amounts& amounts : group) {

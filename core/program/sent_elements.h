@@ -49,7 +49,8 @@ class SentElements {
   /// The elements that the devices `from` hold and the devices `to` need, a device's own included, added up over all pairs
   /// of these devices.
   int64_t pairs(const Devices& from, const Devices& to) const;
-  /// The largest number that any device sends.
+  /// The largest number that any device sends. Where some 100,000 devices would have to be looked at, a bound that no device
+  /// exceeds: no such program runs.
   int64_t most() const;
   /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds. If windows
   /// split the result, it is always most(), since no good bound is known.
@@ -75,9 +76,13 @@ class SentElements {
   // The products of `wanted` and of `own` over some lines, for each operand; all different ones.
   using Amounts = std::vector<std::pair<int64_t, int64_t>>;
   using Variants = std::set<Amounts>;
+  class Sample;
 
   void add_operand(const MovedTensor& from, std::vector<Line> lines);
-  std::vector<Variants> variants() const;
+  std::vector<AxisList> groups() const;
+  Sample senders(const Operand& operand, const AxisList& group) const;
+  Sample receivers(const Line& line) const;
+  std::optional<std::vector<Variants>> variants() const;
   Amounts amounts(const AxisList& group, const Coordinates& at) const;
   static AxisList apart(const Sharding& sharding, size_t begin, size_t end, const AxisList& joined);
   Interval joint(const MovedTensor& tensor, size_t dim, const Devices& devices) const;

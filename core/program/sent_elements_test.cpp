@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "core/diagnostics/stop.h"
 #include "core/graph/op_registry.h"
 
 // Every number is compared with a count over all pairs of devices.
@@ -162,6 +164,45 @@ TEST_CASE("a mesh of more devices than are looked at one by one") {
     CHECK(counted.most_or_bound() >= most);
     CHECK_FALSE(counted.none());
   }
+}
+
+TEST_CASE("dimensions with fewer elements than devices, of which most hold nothing") {
+  const Mesh mesh({{"r", 15}, {"c", 20}});
+  const Dims dims{{"a", 7}, {"b", 18}};
+  for (const Sharding& from : all_shardings(2))
+    for (const Sharding& to : all_shardings(2)) {
+      const AxisList axes = moving_axes({dims, from, dims, to}, mesh);
+      if (axes.empty()) continue;
+      int64_t most = 0;
+      for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
+        const Coordinates at = mesh.coordinates(rank);
+        const Box held = local_box(dims, from, mesh, at);
+        if (elements(held) == 0) continue;
+        int64_t sent = 0;
+        for (int64_t m = 0; m < mesh.size(axes); ++m)
+          if (const Coordinates member = mesh.moved(at, axes, m); member != at)
+            sent += overlap(held, local_box(dims, to, mesh, member));
+        most = std::max(most, sent);
+      }
+      REQUIRE(SentElements({dims, from}, {dims, to}, axes, mesh).most() == most);
+    }
+}
+
+TEST_CASE("the work does not grow with devices that hold nothing") {
+  const Mesh mesh({{"r", 31'250}, {"c", 32'000}});
+  const Dims dims{{"batch", 8}, {"length", 64}};
+  int64_t looks = 0;  // one for every 256 devices
+  const std::function<bool()> looked = [&] { return ++looks > 1000; };
+  const StopScope scope(looked);
+  // One row of 64 elements goes to devices of which a sender itself needs at most one element, and some need none.
+  const Sharding rows{{{0}, {}}, {}}, columns{{{1}, {0}}, {}};
+  CHECK(SentElements({dims, rows}, {dims, columns}, {0, 1}, mesh).most() == 64);
+  Sharding windows = rows;
+  windows.windows = {{0, 8, 1, 1, 3, 1}};
+  const SentElements halos({dims, rows}, {dims, windows}, {0}, mesh);
+  CHECK(halos.most() == 2 * 64);
+  CHECK(halos.most_received() == 2 * 64);
+  CHECK(looks < 100);
 }
 
 TEST_CASE("a large mesh is not looked at device by device where all shards are alike") {

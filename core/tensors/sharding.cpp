@@ -107,10 +107,12 @@ bool covers(const Dims& dims, const Sharding& held, const Sharding& wanted, cons
   if (held.dims != wanted.dims || held.partial != wanted.partial || !wanted.windows.empty()) return false;
   for (const WindowSplit& window : held.windows) {
     const int64_t size = dims[window.dim].size, parts = mesh.size(held.dims[window.dim]);
-    for (int64_t part = 0; part < parts; ++part) {
+    // Shards without elements need nothing, and there are no more others than elements.
+    for (int64_t i = 0; i < std::min(size, parts); ++i) {
+      const int64_t part = size < parts ? shard_of(size, parts, i) : i;
       const Interval shard = shard_interval(size, parts, part);
       const Interval region = window.region(size, shard_interval(window.size, parts, part));
-      if (shard.size() > 0 && (region.begin > shard.begin || region.end < shard.end)) return false;
+      if (region.begin > shard.begin || region.end < shard.end) return false;
     }
   }
   return true;

@@ -22,9 +22,16 @@ int last_step(const EntryPoint& entry) {
 
 // The values that share their storage with another one, whatever their lifetimes. The entry may get more
 // steps meanwhile.
-struct Storage {
+class Storage {
+ public:
   const EntryPoint& entry;
   PerValue<ValueId> stored_in;  // the variable's value that each is computed into, or kNoValue
+
+  Storage(const EntryPoint& of, PerValue<ValueId> stored)
+      : entry(of), stored_in(std::move(stored)), readers_(of.values.size()) {
+    for (int s = 0; s <= last_step(entry); ++s)
+      for (const ValueId id : step(s).inputs) readers_[root(id)].push_back(s);
+  }
 
   const Value& value(ValueId id) const { return entry.values[id]; }
   const Step& step(int s) const { return entry.steps[s]; }
@@ -33,6 +40,16 @@ struct Storage {
     id = root_of(entry, id);
     return stored_in[id] != kNoValue ? stored_in[id] : id;
   }
+  // True if one of the steps between these two reads what was stored in `in` when this object was made.
+  bool is_read_between(ValueId in, int before, int behind) const {
+    const std::vector<int>& steps = readers_[in];
+    const auto next = std::upper_bound(steps.begin(), steps.end(), before);
+    return next != steps.end() && *next < behind;
+  }
+
+ private:
+  PerValue<std::vector<int>>
+      readers_;  // of roots: ascending steps. A collective may take as long as all layers.
 };
 
 struct Lifetime {
@@ -77,14 +94,6 @@ PerValue<Lifetime> find_lifetimes(const Storage& storage) {
   return life;
 }
 
-// True if only the collective itself reads `in` while it is under way.
-bool is_read_alone(const Storage& storage, int started, int waited, ValueId in) {
-  for (int s = started + 1; s < waited; ++s)
-    for (const ValueId id : storage.step(s).inputs)
-      if (storage.root(id) == in) return false;
-  return true;
-}
-
 bool has_same_shards(const Storage& storage, ValueId operand, ValueId result) {
   const Value &a = storage.value(operand), &b = storage.value(result);
   return a.type == b.type && a.sharding.dims == b.sharding.dims;
@@ -106,7 +115,7 @@ bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
     if (!has_same_shards(storage, id, *made)) return false;
     if (step.kind() == StepKind::kFused && !may_overwrite(storage.entry, step, id, *made)) return false;
   }
-  return !collective || is_read_alone(storage, wait->start.number(), s, in);
+  return !collective || !storage.is_read_between(in, wait->start.number(), s);
 }
 
 // True if `made`, the root of the new value of `variable`, can be computed in the variable, as nothing reads
@@ -123,7 +132,7 @@ bool can_replace(const Storage& storage, const PerValue<Lifetime>& life, ValueId
 // copy the others to the end.
 PerValue<ValueId> store_assignments(PartitionedEntry& partitioned) {
   EntryPoint& entry = partitioned.entry;
-  Storage storage{entry, PerValue<ValueId>(entry.values.size())};
+  Storage storage(entry, PerValue<ValueId>(entry.values.size()));
   const PerValue<Lifetime> life = find_lifetimes(storage);
   for (const auto& [variable, fresh] : partitioned.assignments) {
     const ValueId made = storage.root(fresh);
@@ -215,7 +224,7 @@ class BufferAssignment {
 void give_buffers(PartitionedEntry& partitioned, const PerValue<ValueId>& stored_in,
                   const std::vector<ProgramVariable>& variables, const Mesh& mesh) {
   EntryPoint& entry = partitioned.entry;
-  const Storage storage{entry, stored_in};
+  const Storage storage(entry, stored_in);
   BufferAssignment assignment(entry, storage);
   for (const ValueId id : entry.values.ids())
     if (const int variable = partitioned.variable_of[id]; variable >= 0)
