@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -291,12 +292,11 @@ void refuse_for_annotations(const Options& options, const Model& model) {
     throw UserError("--annotations finds one layout, which --format csv can't show", "--format json can");
 }
 
-ComparedLayout reported(const Layout& layout, const Model& model, const CompileOptions& compiling,
-                        const Hardware& hardware) {
-  const Program program = compile(model, layout, compiling);
+ComparedLayout reported(const AnnotatedLayout& found, const Model& model, const Hardware& hardware) {
+  const Program& program = *found.program;
   const EntryPoint& entry = *program.find(has_train_entry(model) ? "train" : "evaluate");
   const std::vector<StepCount> counts = predicted_counts(program, entry);
-  ComparedLayout compared{model.name, layout, cost_report(program, entry, counts, &hardware), "",
+  ComparedLayout compared{model.name, found.layout, cost_report(program, entry, counts, &hardware), "",
                           std::nullopt};
   compared.reshards = reshard_steps(program, entry);
   return compared;
@@ -308,30 +308,44 @@ class AnnotationWatch {
   explicit AnnotationWatch(const Options& options)
       : limit_(options.time_limit), status_(std::cerr, status_place(options.model.quiet)) {}
 
-  void begin(const Mesh& mesh, const std::optional<AnnotatedLayout>& best) {
-    doing_ = "choosing shardings on " + to_string(mesh);
-    if (best) doing_ += fmt::format(", best so far: cost {}", grouped(best->cost));
+  void begin(const Mesh& mesh) {
+    mesh_ = to_string(mesh);
     shown_ = -1;
   }
-  bool stops() {
-    const int64_t now = static_cast<int64_t>(seconds());
-    if (now != shown_) status_.show(fmt::format("{}, {} s", doing_, now));
-    shown_ = now;
-    return InterruptGuard::requested() || exceeds(0);
+  void find(int64_t cost) {
+    if (!best_ || cost < *best_) best_ = cost;
   }
-  bool is_late() const { return InterruptGuard::is_late() || exceeds(0.9); }
+  // A choice ends while there is time left to write it down as a layout, to choose the plan of that, and to compile it.
+  bool stops() { return ends_within(0.6); }
+  bool ends_layout() { return ends_within(0.8); }
+  bool is_late() {
+    show();
+    return InterruptGuard::is_late() || exceeds(0.7);
+  }
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
  private:
+  void show() {
+    const int64_t now = static_cast<int64_t>(seconds());
+    if (now == shown_) return;
+    shown_ = now;
+    const std::string best = best_ ? fmt::format(", best so far: cost {}", grouped(*best_)) : "";
+    status_.show(fmt::format("choosing shardings on {}{}, {} s", mesh_, best, now));
+  }
+  bool ends_within(double part) {
+    show();
+    return InterruptGuard::requested() || exceeds((part - 1) * static_cast<double>(limit_.value_or(0)));
+  }
   bool exceeds(double more) const { return limit_ && seconds() >= static_cast<double>(*limit_) + more; }
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::optional<int64_t> limit_;
   StatusLine status_;
-  std::string doing_;
-  int64_t shown_ = -1;  // the seconds in the line
+  std::string mesh_;
+  std::optional<int64_t> best_;  // the least cost so far
+  int64_t shown_ = -1;           // the seconds in the line
 };
 
 // The best layout of all meshes, or of those that there was time for; nothing if there was none at all.
@@ -340,17 +354,25 @@ std::optional<AnnotatedLayout> annotated(const Options& options, const Model& mo
   const CompileOptions compiling = compile_options_of(options.model);
   const OfferedAxes offered{options.dims, options.has_most_axes ? options.max_axes_per_dim : 1,
                             !options.model.no_uneven};
-  const AnnotationStop stop{[&] { return watch.stops(); }, [&] { return watch.is_late(); }};
+  const AnnotationStop stop{[&] { return watch.stops(); }, [&] { return watch.ends_layout(); },
+                            [&] { return watch.is_late(); }, [&](int64_t cost) { watch.find(cost); }};
   std::optional<AnnotatedLayout> best;
   bool is_complete = true;
+  int64_t bound = std::numeric_limits<int64_t>::max();  // of all meshes
+  size_t looked_at = 0;
   for (const Layout& layout : fixed) {
-    watch.begin(layout.mesh, best);
+    watch.begin(layout.mesh);
     std::optional<AnnotatedLayout> found = search_annotations(model, layout, offered, compiling, stop);
+    ++looked_at;
     is_complete = is_complete && found && found->is_complete;
+    bound = found ? std::min(bound, found->bound) : 0;
+    if (found) watch.find(found->cost);
     if (found && (!best || found->cost < best->cost)) best = std::move(found);
     if (!is_complete) break;
   }
-  if (best) best->is_complete = is_complete;
+  if (!best) return best;
+  best->is_complete = is_complete;
+  best->bound = looked_at == fixed.size() ? bound : 0;
   return best;
 }
 
@@ -371,8 +393,7 @@ int run_over_annotations(const Options& options, const Model& model, const std::
   }
   if (!best && InterruptGuard::requested()) return tell_interrupt("no layout was found yet");
   if (!best) throw RunError("stopped before a layout was found");
-  AnnotationReport report{*best, reported(best->layout, model, compile_options_of(options.model), hardware),
-                          static_cast<int64_t>(fixed.size()),
+  AnnotationReport report{*best, reported(*best, model, hardware), static_cast<int64_t>(fixed.size()),
                           options.has_most_axes ? options.max_axes_per_dim : 1, seconds};
   const int64_t limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
   report.layout.report->device_memory = limit;

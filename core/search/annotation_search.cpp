@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,10 +114,12 @@ std::optional<AnnotatedLayout> best_plain(const Model& model, const Layout& fixe
     for (const std::vector<uint16_t>& choice : plain_choices(model, space)) {
       const StopScope scope(best ? stop.stops : stop.is_late);
       const Layout layout = space.layout(choice);
-      const Program program = compile(model, layout, options);
-      const EntryPoint& entry = deciding_entry(model, program);
-      const int64_t cost = plan_cost(cost_report(program, entry, predicted_counts(program, entry), nullptr));
-      if (!best || cost < best->cost) best = AnnotatedLayout{layout, cost, 0, cost, false};
+      const auto program = std::make_shared<const Program>(compile(model, layout, options));
+      const EntryPoint& entry = deciding_entry(model, *program);
+      const int64_t cost =
+          plan_cost(cost_report(*program, entry, predicted_counts(*program, entry), nullptr));
+      if (!best || cost < best->cost) best = AnnotatedLayout{layout, cost, 0, cost, false, program};
+      if (stop.finds) stop.finds(cost);
     }
   } catch (const UserError&) {
     // A layout of which only its annotations make sense; the search below says what is wrong with one that never does.
@@ -127,23 +130,28 @@ std::optional<AnnotatedLayout> best_plain(const Model& model, const Layout& fixe
 }
 
 AnnotatedLayout best_of_all(const Model& model, const Layout& fixed, const OfferedAxes& offered,
-                            const CompileOptions& options) {
+                            const CompileOptions& options, const AnnotationStop& stop) {
   Layout open = fixed;
   open.propagate = true;
   CompileOptions searching = options;
   searching.offered = &offered;
+  searching.ends_choice = stop.stops;
+  // The layout leaves little to choose, so its own plan is found soon.
+  CompileOptions writing = options;
+  writing.ends_choice = stop.ends_layout;
   const Program chosen = compile(model, open, searching);
   const EntryPoint& plan = deciding_entry(model, chosen);
   check_invariant(plan.plan.has_value(), "a search over annotations chooses no plan");
   const ModelNames names(model, plan.name);
 
-  AnnotatedLayout found{open, PlanCost::kImpossible, plan.plan->bound, plan.plan->cost};
+  AnnotatedLayout found{open, PlanCost::kImpossible, plan.plan->bound, plan.plan->cost, !stop.stops()};
   const auto keep_better = [&](const Layout& layout) {
-    const Program program = compile(model, layout, options);
-    const int64_t cost = deciding_entry(model, program).plan->cost;
+    const auto program = std::make_shared<const Program>(compile(model, layout, writing));
+    const int64_t cost = deciding_entry(model, *program).plan->cost;
     if (cost < found.cost) {
       found.cost = cost;
       found.layout = layout;
+      found.program = program;
     }
     return program;
   };
@@ -152,9 +160,9 @@ AnnotatedLayout best_of_all(const Model& model, const Layout& fixed, const Offer
   append(annotations_of(inputs_and_variables(chosen, plan), names), layout);
   for (const Rule& rule : most_frequent(plan, model))
     if (!find_rule(layout, rule.dim)) layout.rules.push_back(rule);
-  const Program first = keep_better(layout);
+  const std::shared_ptr<const Program> first = keep_better(layout);
   if (found.cost > found.chosen) {
-    append(annotations_of(differing(plan, deciding_entry(model, first), names), names), layout);
+    append(annotations_of(differing(plan, deciding_entry(model, *first), names), names), layout);
     try {
       keep_better(layout);
     } catch (const Stopped&) {
@@ -171,12 +179,15 @@ std::optional<AnnotatedLayout> search_annotations(const Model& model, const Layo
                                                   const AnnotationStop& stop) {
   const StopScope late(stop.is_late);
   std::optional<AnnotatedLayout> plain = best_plain(model, fixed, offered, options, stop);
-  const StopScope scope(stop.stops);
+  if (plain && stop.stops()) return plain;
   try {
-    return best_of_all(model, fixed, offered, options);
+    AnnotatedLayout found = best_of_all(model, fixed, offered, options, stop);
+    if (found.is_complete || !plain || found.cost <= plain->cost) return found;
+    plain->bound = found.bound;
   } catch (const Stopped&) {
-    return plain;
+    // The plain layout is all that there is.
   }
+  return plain;
 }
 
 }  // namespace mtfc

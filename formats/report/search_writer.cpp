@@ -224,8 +224,11 @@ std::string cost_text(const AnnotatedLayout& found) {
   if (!found.is_complete)
     return fmt::format(
         "cost {}, the least of what was looked at; the search over annotations was stopped, and others may "
-        "cost less",
-        grouped(found.cost));
+        "cost less{}",
+        grouped(found.cost),
+        found.bound > 0
+            ? fmt::format(": the cost is at most {:.2g} % above the least of all", 100 * found.gap())
+            : "");
   return found.gap() == 0 ? fmt::format("cost {}, the least of all annotations", grouped(found.cost))
                           : fmt::format("cost {}, at most {:.2g} % above the least of all annotations",
                                         grouped(found.cost), 100 * found.gap());
@@ -255,6 +258,7 @@ std::string search_table(const AnnotationReport& report, const TableOptions& opt
 std::string search_json(const AnnotationReport& report) {
   const AnnotatedLayout& found = report.found;
   const CostReport& cost = *report.layout.report;
+  const bool is_bounded = found.is_complete || found.bound > 0;
   Json json = {{"mtfc_annotation_search", 1},
                {"model", cost.model},
                {"entry", cost.entry},
@@ -265,8 +269,8 @@ std::string search_json(const AnnotationReport& report) {
                {"propagate", found.layout.propagate},
                {"complete", found.is_complete},
                {"cost", found.cost},
-               {"bound", found.is_complete ? Json(found.bound) : Json()},
-               {"gap", found.is_complete ? Json(found.gap()) : Json()},
+               {"bound", is_bounded ? Json(found.bound) : Json()},
+               {"gap", is_bounded ? Json(found.gap()) : Json()},
                {"bytes_sent_per_device", cost.communication.total.bytes_sent},
                {"memory_bytes_per_device", cost.memory.peak},
                {"meshes", report.meshes},
