@@ -111,6 +111,12 @@ bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_
   return members_in_a_node(axes, mesh, devices_per_node) >= mesh.size(axes);
 }
 
+double packing_seconds(int64_t bytes, const Hardware& hardware) {
+  const auto copied = 2 * static_cast<double>(bytes);
+  return copied / hardware.memory_bandwidth.at(copied) +
+         copied / hardware.write_bandwidth.value_or(hardware.memory_bandwidth).at(copied);
+}
+
 CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double bytes,
                               const Hardware& hardware) {
   if (hardware.topology != Topology::kTwoLevel)

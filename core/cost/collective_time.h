@@ -33,6 +33,10 @@ struct CollectiveTime {
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware);
 
+/// The time in which operands of an all_reduce of several values, so many bytes, are copied into one buffer and results out of
+/// it.
+double packing_seconds(int64_t bytes, const Hardware& hardware);
+
 /// The time of all transfers of a ring, whose devices send as much as for an all_gather, each to its neighbour alone.
 CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double bytes, const Hardware& hardware);
 

@@ -6,6 +6,7 @@
 
 #include "core/cost/collective_time.h"
 #include "core/cost/device_order.h"
+#include "core/program/plan_figures.h"
 
 namespace mtfc {
 namespace {
@@ -89,7 +90,13 @@ double LeastTimes::memory_seconds(double bytes, bool writes) const {
 LeastTimes::Transfer LeastTimes::collective(CollectiveKind kind, const AxisList& axes, double bytes) const {
   std::optional<Transfer> least;
   for (const Mesh& mesh : orders_) {
-    const CollectiveTime time = collective_time(kind, axes, mesh, bytes, hardware_);
+    CollectiveTime time = collective_time(kind, axes, mesh, bytes, hardware_);
+    if (works_in_place(kind) && bytes <= static_cast<double>(kPlanBytesPerCollective)) {
+      // It may be sent with others (core/passes/combining_choice.h), at the rate of a larger one.
+      time.latency_s = 0;
+      time.transfer_s = time.ideal_s;
+      time.own_s = 0;
+    }
     const double own = time.overlaps ? time.own_s : time.seconds();
     least = least_of(least, {time.seconds() - own, own});
   }

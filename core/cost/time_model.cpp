@@ -7,6 +7,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
 #include "core/cost/ring_time.h"
+#include "core/program/collective_cost.h"
 
 namespace mtfc {
 namespace {
@@ -129,8 +130,10 @@ class Clocks {
     const Step& step = entry_.steps[s];
     const auto runs = static_cast<double>(times_[s]);
     const double bytes = runs > 0 ? static_cast<double>(counts_[s].bytes_sent) / runs : 0;
-    const CollectiveTime time =
+    CollectiveTime time =
         collective_time(step.collective().kind, step.collective().axes, mesh_, bytes, hardware_);
+    if (is_combined(step))
+      time.own_s += packing_seconds(collective_workspace(entry_, step, mesh_), hardware_);
     roofline_.network[mesh_.names(step.collective().axes)] += runs * time.ideal_s;
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].at_peak_s = runs * time.ideal_s;

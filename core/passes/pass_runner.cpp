@@ -12,6 +12,7 @@
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
 #include "core/model/size_limits.h"
+#include "core/passes/combining_choice.h"
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/order_contractions.h"
 #include "core/passes/graph/recompute.h"
@@ -23,6 +24,7 @@
 #include "core/passes/steps/apply_split_rules.h"
 #include "core/passes/steps/assign_buffers.h"
 #include "core/passes/steps/choose_strategies.h"
+#include "core/passes/steps/combine_reductions.h"
 #include "core/passes/steps/form_rings.h"
 #include "core/passes/steps/fuse.h"
 #include "core/passes/steps/inline_loops.h"
@@ -188,6 +190,13 @@ constexpr StepsPass kStepsPasses[] = {
     // From here on some values live within one step, and get no place in memory.
     {"schedule", [](PartitionedEntry partitioned,
                     const PassContext& context) { return schedule(std::move(partitioned), context.mesh()); }},
+    {"combine_reductions",
+     [](PartitionedEntry partitioned, const PassContext& context) {
+       const auto is_small = [&](const EntryPoint& entry, const Step& start) {
+         return is_small_reduction(entry, start, context.layout, context.options);
+       };
+       return combine_reductions(std::move(partitioned), is_small, context.mesh());
+     }},
     {"inline_loops",
      [](PartitionedEntry partitioned, const PassContext&) { return inline_loops(std::move(partitioned)); }},
 };

@@ -50,6 +50,8 @@ struct CompileOptions {
   RemadeNames recomputed = {};
   /// Products run in turns (core/program/ring.h) wherever that takes less memory, unless the layout says otherwise.
   bool saves_by_rings = false;
+  /// Small all_reduces that are under way together are sent as one.
+  bool combines = true;
   /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums in
   /// place of terms of whole ones, and send as much for each microbatch as otherwise for all.
   bool scatters_microbatches = false;

@@ -59,10 +59,13 @@ class BufferCheck {
   };
   struct UnderWay {
     size_t step;
-    std::vector<Bytes> in;
-    Bytes out, workspace;
-    bool reads(const Bytes& bytes) const {
-      return std::any_of(in.begin(), in.end(), [&](const Bytes& operand) { return operand.overlaps(bytes); });
+    std::vector<Bytes> in, out;
+    Bytes workspace;
+    bool reads(const Bytes& bytes) const { return overlaps(in, bytes); }
+    bool writes(const Bytes& bytes) const { return overlaps(out, bytes) || workspace.overlaps(bytes); }
+    static bool overlaps(const std::vector<Bytes>& values, const Bytes& bytes) {
+      return std::any_of(values.begin(), values.end(),
+                         [&](const Bytes& value) { return value.overlaps(bytes); });
     }
   };
 
@@ -94,14 +97,14 @@ class BufferCheck {
         });
     if (!held) fail("'" + name(id) + "' has been overwritten or was never made");
     for (const UnderWay& other : under_way_)
-      if (other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
+      if (other.writes(bytes))
         fail("'" + name(id) + "' is read while step " + std::to_string(other.step) + " may write over it");
   }
 
   // Checks that no collective uses the bytes; they may then be written.
   void claim(const Bytes& bytes, const std::string& what) {
     for (const UnderWay& other : under_way_)
-      if (other.reads(bytes) || other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
+      if (other.reads(bytes) || other.writes(bytes))
         fail(what + " lies in what step " + std::to_string(other.step) + " is using");
     std::erase_if(holds_, [&](const Holding& holding) { return holding.bytes.overlaps(bytes); });
   }
@@ -142,20 +145,30 @@ class BufferCheck {
 
   void start(size_t s) {
     const Step& step = entry_.steps[s];
-    UnderWay begun{s, {}, bytes_of(step.outputs[0]), workspace_of(step)};
+    UnderWay begun{s, {}, {}, workspace_of(step)};
     for (const ValueId id : step.inputs) {
       need(id);
       begun.in.push_back(bytes_of(id));
     }
-    if (begun.reads(begun.workspace) || begun.workspace.overlaps(begun.out))
+    for (const ValueId id : step.outputs) begun.out.push_back(bytes_of(id));
+    if (begun.reads(begun.workspace) || UnderWay::overlaps(begun.out, begun.workspace))
       fail("its workspace lies in its operand or result");
-    const bool in_place = works_in_place(step.collective().kind) && begun.in[0] == begun.out;
-    if (begun.reads(begun.out) && !in_place) fail("its result lies in its operand");
-    if (!in_place) claim(begun.out, "'" + name(step.outputs[0]) + "'");
+    for (size_t i = 0; i < begun.out.size(); ++i) start_result(step, begun, i);
     claim(begun.workspace, "its workspace");
-    for (const UnderWay& other : under_way_)
-      if (other.reads(begun.out)) fail("its result lies in what is being sent");
     under_way_.push_back(std::move(begun));
+  }
+
+  // Result `i` of a collective that begins. It may take the place of its own operand alone.
+  void start_result(const Step& step, const UnderWay& begun, size_t i) {
+    const Bytes& result = begun.out[i];
+    const bool in_place = works_in_place(step.collective().kind) && begun.in[i] == result;
+    for (size_t k = 0; k < begun.in.size(); ++k)
+      if (begun.in[k].overlaps(result) && !(in_place && k == i)) fail("its result lies in its operand");
+    for (size_t k = 0; k < i; ++k)
+      if (begun.out[k].overlaps(result)) fail("its results lie in each other");
+    if (!in_place) claim(result, "'" + name(step.outputs[i]) + "'");
+    for (const UnderWay& other : under_way_)
+      if (other.reads(result)) fail("its result lies in what is being sent");
   }
 
   void wait(const Step& step, size_t start) {
@@ -164,7 +177,7 @@ class BufferCheck {
     if (at == under_way_.end()) return fail("it waits for a collective that was not started");
     under_way_.erase(at);
     for (const ValueId id : step.inputs) need(id);
-    put(step.outputs[0], "'" + name(step.outputs[0]) + "'");
+    for (const ValueId id : step.outputs) put(id, "'" + name(id) + "'");
   }
 
   const Mesh& mesh_;

@@ -63,12 +63,27 @@ CollectiveAmounts amounts_of(const Collective& collective, const MovedTensor& fr
   return amounts;
 }
 
+// The amounts of a combined all_reduce: what its values come to if each is sent alone.
+CollectiveAmounts amounts_of_all(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                                 const Coordinates& at) {
+  CollectiveAmounts amounts;
+  for (const ValueId id : step.inputs) {
+    const int64_t count =
+        elements(local_box(entry.values[id].type.dims, entry.values[id].sharding, mesh, at));
+    amounts.in += count;
+    amounts.out += count;
+    amounts.share += count / mesh.size(step.collective().axes);
+  }
+  return amounts;
+}
+
 template <typename Sent>
 CollectiveCost cost_of(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
                        Sent sent) {
   const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
-  const CollectiveAmounts amounts = amounts_of(step.collective(), {from.type.dims, from.sharding},
-                                               {to.type.dims, to.sharding}, mesh, at, sent);
+  CollectiveAmounts amounts = amounts_of(step.collective(), {from.type.dims, from.sharding},
+                                         {to.type.dims, to.sharding}, mesh, at, sent);
+  if (is_combined(step)) amounts = amounts_of_all(entry, step, mesh, at);
   return collective_cost(step.collective().kind, amounts, size_of(from.type.dtype));
 }
 
@@ -105,7 +120,15 @@ int64_t planned_elements_sent(const Collective& collective, const Resharding& ch
   return collective_cost(collective.kind, amounts, 1).bytes_sent;
 }
 
+bool is_combined(const Step& step) {
+  const bool communicates = step.kind() == StepKind::kStart || step.kind() == StepKind::kWait;
+  return communicates && step.inputs.size() > 1 && works_in_place(step.collective().kind);
+}
+
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (is_combined(step))
+    return amounts_of_all(entry, step, mesh, mesh.last()).in *
+           size_of(entry.values[step.inputs[0]].type.dtype);
   if (works_in_place(step.collective().kind)) return 0;
   const auto largest = [&](ValueId id) { return largest_bytes(entry, id, mesh); };
   const Value& result = entry.values[step.outputs[0]];

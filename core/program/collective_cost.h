@@ -9,6 +9,8 @@
 //               device's shard of the buffer, for all_reduce its part of the flat elements by the shard
 //               formula.
 //
+//   Of several values that an all_reduce sends together, each counts as if it were alone.
+//
 // An all_gather of f32 [5] over p:3 has shards of 1, 2 and 2 elements: 5 elements, 4*(5 - 1) bytes sent.
 
 #include <cstdint>
@@ -35,6 +37,10 @@ CollectiveCost largest_gather_cost(const Collective& collective, const Reshardin
 /// The elements that the busiest device sends if `collective` makes `change`, for planning: the same number as
 /// largest_collective_cost() gives, but a bound on it where more than some 100 devices may send different numbers.
 int64_t planned_elements_sent(const Collective& collective, const Resharding& change);
+
+/// True for the start and the wait of an all_reduce of several values. Its operands are packed one behind another into its
+/// workspace, reduced there as one value, and unpacked into the results.
+bool is_combined(const Step& step);
 
 /// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may
 /// send, and what it may receive.

@@ -135,6 +135,13 @@ void add_exchange(const Traffic& traffic, const SentElements& moved, const Group
   }
 }
 
+// The elements of several values that are added up together, on the device at `at`.
+int64_t elements_of(const Traffic& traffic, const std::vector<ValueId>& values, const Coordinates& at) {
+  int64_t count = 0;
+  for (const ValueId id : values) count += elements(box_of(traffic.entry.values[id], traffic.mesh, at));
+  return count;
+}
+
 void add_collective(const Traffic& traffic, const Step& step) {
   const CollectiveKind kind = step.collective().kind;
   const Value &operand = traffic.entry.values[step.inputs[0]],
@@ -149,7 +156,7 @@ void add_collective(const Traffic& traffic, const Step& step) {
   if (!adds && kind != CollectiveKind::kAllGather) moved.emplace(counted(traffic, step, axes));
   for_each_group(traffic.mesh, axes, traffic.nodes, [&](const Group& group) {
     if (sums_all)
-      add_all_reduce(traffic, group, elements(box_of(operand, traffic.mesh, group.members[0])), size);
+      add_all_reduce(traffic, group, elements_of(traffic, step.inputs, group.members[0]), size);
     else if (adds)
       add_reduce_scatter(traffic, group, result, size);
     else if (kind == CollectiveKind::kAllGather)
@@ -185,8 +192,9 @@ bool are_alike(const EntryPoint& entry, const Step& a, const Step& b) {
     const Value &v = entry.values[of_a], &w = entry.values[of_b];
     return v.type == w.type && v.sharding == w.sharding;
   };
-  return x.kind == y.kind && x.axes == y.axes && is_same(a.inputs[0], b.inputs[0]) &&
-         is_same(a.outputs[0], b.outputs[0]);
+  return x.kind == y.kind && x.axes == y.axes &&
+         std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), is_same) &&
+         std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), is_same);
 }
 
 }  // namespace

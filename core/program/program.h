@@ -139,8 +139,8 @@ struct RunRing {
 /// A local move, in which each device keeps a part of its input.
 struct KeepSlice {};
 
-/// The start of a collective. An exchange may replace an operation that moves pieces (core/op_rules/pieces.h), which
-/// is `moves` then; only such an exchange may have several inputs.
+/// The start of a collective. An exchange may replace an operation that moves pieces (core/op_rules/pieces.h), which is
+/// `moves` then and may have several inputs. An all_reduce of several values sends them together, and gives as many.
 struct StartCollective {
   Collective collective = {};
   RunKernel moves = {};  // without `op` where it is a collective alone

@@ -30,7 +30,7 @@ class Operations {
       const Step& step = *made->second;
       if (step.op()) return place_of(step);
       if (step.inputs.empty()) break;
-      value = root_of(entry_, step.inputs[0]);
+      value = root_of(entry_, step.inputs[is_combined(step) ? position(step.outputs, value) : 0]);
     }
     return leaf(root_of(entry_, id));
   }
@@ -46,6 +46,13 @@ class Operations {
   void add(const Step& step) {
     for (const ValueId id : step.outputs) makers_.emplace(root_of(entry_, id), &step);
     for (const ValueId id : step.inputs) readers_[root_of(entry_, id)].push_back(&step);
+  }
+
+  // The position of a value, or an alias of it, in a list that holds it.
+  size_t position(const std::vector<ValueId>& values, ValueId root) const {
+    const auto at =
+        std::find_if(values.begin(), values.end(), [&](ValueId id) { return root_of(entry_, id) == root; });
+    return static_cast<size_t>(at - values.begin());
   }
 
   OperationPlace place_of(const Step& step) const {
@@ -81,6 +88,8 @@ class Operations {
       for (const Step* step : readers->second) {
         if (step->op())
           add_new(place_of(*step));
+        else if (is_combined(*step))
+          add_readers(root_of(entry_, step->outputs[position(step->inputs, value)]), found, seen);
         else if (!is_control(step->kind()))
           for (const ValueId next : step->outputs) add_readers(root_of(entry_, next), found, seen);
       }
@@ -96,6 +105,23 @@ class Operations {
   std::map<ValueId, std::vector<const Step*>> readers_;
 };
 
+// The reshard that a collective of one result makes, wherever it stands.
+ReshardStep reshard_of(const Program& program, const EntryPoint& entry, const Step& step,
+                       const Operations& operations) {
+  const Value& from = entry.values[step.inputs[0]];
+  const Value& to = entry.values[step.outputs[0]];
+  ReshardStep reshard;
+  reshard.tensor = tensor_name(from);
+  reshard.collective = step.collective();
+  reshard.from = {from.type.dims, from.sharding};
+  reshard.to = {to.type.dims, to.sharding};
+  if (step.op()) reshard.moves = step.op()->signature.name;
+  reshard.maker = operations.maker(step.inputs[0]);
+  reshard.readers = operations.readers(step.outputs[0]);
+  reshard.bytes = largest_collective_cost(entry, step, program.mesh()).bytes_sent;
+  return reshard;
+}
+
 }  // namespace
 
 std::string target_text(const ReshardStep& reshard, const Mesh& mesh) {
@@ -109,20 +135,14 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
   for (const StepIndex s : entry.steps.ids()) {
     const Step& step = entry.steps[s];
     if (step.kind() != StepKind::kStart) continue;
-    const Value& from = entry.values[step.inputs[0]];
-    const Value& to = entry.values[step.outputs[0]];
-    ReshardStep reshard;
-    reshard.step = s;
-    reshard.tensor = tensor_name(from);
-    reshard.collective = step.collective();
-    reshard.from = {from.type.dims, from.sharding};
-    reshard.to = {to.type.dims, to.sharding};
-    if (step.op()) reshard.moves = step.op()->signature.name;
-    reshard.maker = operations.maker(step.inputs[0]);
-    reshard.readers = operations.readers(step.outputs[0]);
-    reshard.bytes = largest_collective_cost(entry, step, program.mesh()).bytes_sent;
-    reshard.runs = runs[s.index()];
-    found.push_back(std::move(reshard));
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      Step alone = step;
+      alone.outputs = {step.outputs[i]};
+      if (is_combined(step)) alone.inputs = {step.inputs[i]};
+      found.push_back(reshard_of(program, entry, alone, operations));
+      found.back().step = s;
+      found.back().runs = runs[s.index()];
+    }
   }
   return found;
 }

@@ -23,7 +23,7 @@ struct OperationPlace {
   bool operator==(const OperationPlace&) const = default;
 };
 
-/// One collective, as often as the entry point runs it.
+/// One collective, as often as the entry point runs it. An all_reduce of several tensors counts as one for each of them.
 struct ReshardStep {
   StepIndex step = {};  // its start
   std::string tensor;

@@ -330,11 +330,26 @@ std::string reduction_problem(const Value& from, const Value& to, const Step& st
                                                           to_string(step.collective().kind));
 }
 
+std::string combined_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  const std::set<ValueId> operands(step.inputs.begin(), step.inputs.end()),
+      results(step.outputs.begin(), step.outputs.end());
+  if (operands.size() != step.inputs.size() || results.size() != step.outputs.size())
+    return "an all_reduce has the same operand or result twice";
+  const DType dtype = entry.values[step.inputs[0]].type.dtype;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const Value &from = entry.values[step.inputs[i]], &to = entry.values[step.outputs[i]];
+    if (from.type.dtype != dtype) return "an all_reduce has operands of several dtypes";
+    if (std::string problem = reduction_problem(from, to, step, mesh); !problem.empty()) return problem;
+  }
+  return "";
+}
+
 std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                bool has_buffers) {
   if (!are_axes_of_a_group(step.collective().axes))
     return "the axes of a collective are distinct and in the order of the mesh";
-  if (step.outputs.size() != 1 || step.inputs.empty()) return "a collective has an operand and one result";
+  if (step.inputs.empty() || step.outputs.size() != (is_combined(step) ? step.inputs.size() : 1))
+    return "a collective has an operand and one result, and an all_reduce of several a result for each";
   std::string problem;
   const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
   if (step.op()) {
@@ -348,6 +363,9 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
     if (!moved) return fmt::format("'{}' moves no pieces", step.op()->signature.name);
     if (sorted(from.sharding.dims[static_cast<size_t>(moved->operands[0])]) != step.collective().axes)
       return "elements move along other axes than the exchange is over";
+  } else if (is_combined(step)) {
+    problem = combined_problem(entry, step, mesh);
+    if (!problem.empty()) return problem;
   } else if (step.inputs.size() != 1) {
     return "a collective has one operand";
   } else {

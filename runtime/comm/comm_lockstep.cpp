@@ -38,6 +38,7 @@ class LockstepCollectives : public Collectives {
   void wait(size_t step) override {
     const std::vector<CollectivePlan>& plans = plans_.at(step);
     std::vector<CollectiveCost>& moved = moved_.at(step);
+    for (size_t device = 0; device < plans.size(); ++device) pack(plans[device].parts, arenas_[device]);
     for (size_t device = 0; device < plans.size(); ++device) {
       const CollectivePlan& plan = plans[device];
       moved[device] += moved_by(plan);
@@ -47,6 +48,7 @@ class LockstepCollectives : public Collectives {
       else
         move_group(plans, plan);
     }
+    for (size_t device = 0; device < plans.size(); ++device) unpack(plans[device].parts, arenas_[device]);
   }
 
   PreparedRing& ring(size_t step, size_t device) override { return rings_.at(step)[device]; }

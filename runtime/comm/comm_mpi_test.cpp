@@ -82,7 +82,7 @@ EntryPoint together(const CollectiveCase& c, int64_t count) {
   return entry;
 }
 
-TEST_CASE("small all_reduces that are under way together travel together, and arrive apart") {
+TEST_CASE("small all_reduces that are under way together may be awaited in another order") {
   Processes& processes = test_processes();
   for (const int64_t floats : {1, 1000, 4000}) {
     const TensorType type{DType::kF32, {{"a", floats}, {"b", 1}}};

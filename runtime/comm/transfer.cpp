@@ -1,6 +1,7 @@
 #include "runtime/comm/transfer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/diagnostics/error.h"
 #include "core/program/piece_map.h"
@@ -72,6 +73,22 @@ void plan_runs(CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
   }
 }
 
+// Places the values of an all_reduce of several one behind another in the workspace, as one value.
+void plan_parts(CollectivePlan& plan, const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                const Coordinates& at) {
+  const int64_t size = size_of(plan.dtype);
+  int64_t count = 0;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const Place operand = place_of(entry, step.inputs[i], mesh, at);
+    plan.parts.push_back({operand.offset, place_of(entry, step.outputs[i], mesh, at).offset,
+                          plan.workspace_offset + count * size, operand.elements() * size});
+    count += operand.elements();
+  }
+  check_invariant(count * size <= plan.workspace_bytes, "an all_reduce has too little workspace");
+  plan.input = {{plan.dtype, {{"elements", count}}}, {{0, count}}, plan.workspace_offset};
+  plan.output = plan.input;
+}
+
 // A collective that moves elements is complete if the arriving runs cover the whole output; one that
 // reduces is complete if the runs of each member cover the whole output.
 void check_complete(const CollectivePlan& plan) {
@@ -96,7 +113,7 @@ Place place_of(const EntryPoint& entry, ValueId value, const Mesh& mesh, const C
 
 CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at) {
-  check_invariant((step.inputs.size() == 1 || step.op()) && step.outputs.size() == 1,
+  check_invariant(is_combined(step) || ((step.inputs.size() == 1 || step.op()) && step.outputs.size() == 1),
                   "a collective has one input and one output");
   const Sides sides{entry.values[step.inputs[0]], entry.values[step.outputs[0]]};
   CollectivePlan plan;
@@ -110,6 +127,7 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
     plan.workspace_offset = workspace.offset;
     plan.workspace_bytes = workspace.bytes;
   }
+  if (is_combined(step)) plan_parts(plan, entry, step, mesh, at);
   const bool reduces = mtfc::reduces(plan.kind);
   plan.axes = reduces ? step.collective().axes : splitting(step.collective().axes, sides.input.sharding);
   const std::vector<Coordinates> members = members_of(mesh, at, plan.axes);
@@ -127,6 +145,26 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
   plan.replicated = reduces && !works_in_place(plan.kind) &&
                     splitting(plan.axes, sides.output.sharding).size() != plan.axes.size();
   return plan;
+}
+
+int64_t CollectivePlan::flat_share() const {
+  const auto members = static_cast<int64_t>(ranks.size());
+  if (parts.empty()) return input.elements() / members;
+  int64_t share = 0;
+  for (const PackedPart& part : parts) share += part.bytes / size_of(dtype) / members;
+  return share;
+}
+
+void pack(const std::vector<PackedPart>& parts, const Arena& arena) {
+  for (const PackedPart& part : parts)
+    if (part.bytes > 0)
+      std::memcpy(arena.at(part.packed), arena.at(part.operand), static_cast<size_t>(part.bytes));
+}
+
+void unpack(const std::vector<PackedPart>& parts, const Arena& arena) {
+  for (const PackedPart& part : parts)
+    if (part.bytes > 0)
+      std::memcpy(arena.at(part.result), arena.at(part.packed), static_cast<size_t>(part.bytes));
 }
 
 int64_t sent_elsewhere(const CollectivePlan& plan) {
@@ -147,7 +185,7 @@ CollectiveCost moved_by(const CollectivePlan& plan) {
   for (const std::vector<Run>& runs : plan.receives) amounts.out += elements(runs);
   switch (facts_of(plan.kind).share) {
     case CostShare::kFlatPart:
-      amounts.share = amounts.in / static_cast<int64_t>(plan.ranks.size());
+      amounts.share = plan.flat_share();
       break;
     case CostShare::kSmallestInput:
       amounts.share = fewest(plan.receives);

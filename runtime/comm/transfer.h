@@ -15,6 +15,7 @@
 #include "core/program/program.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/relayout.h"
+#include "runtime/memory/arena.h"
 #include "runtime/memory/runs.h"
 
 namespace mtfc {
@@ -27,6 +28,13 @@ struct Place {
   int64_t elements() const { return mtfc::elements(box); }
 };
 Place place_of(const EntryPoint& entry, ValueId value, const Mesh& mesh, const Coordinates& at);
+
+/// A value of an all_reduce of several. Offsets and bytes count in the arena.
+struct PackedPart {
+  int64_t operand = 0, result = 0;  // where they are
+  int64_t packed = 0;               // where the value is in the workspace
+  int64_t bytes = 0;
+};
 
 struct CollectivePlan {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -45,18 +53,28 @@ struct CollectivePlan {
   // arriving elements are reduced.
   std::vector<std::vector<Run>> sends;
   std::vector<std::vector<Run>> receives;
+  // The values of an all_reduce of several: their elements lie one behind another in `input`, which is `output` too, while it
+  // is under way. Empty for any other collective.
+  std::vector<PackedPart> parts;
   /// True if several members end with the same piece of a result that is reduced and scattered.
   bool replicated = false;
   /// The element that the output is filled with before anything arrives; empty if all of the output arrives.
   std::vector<std::byte> fill;
 
   bool in_place() const { return input.offset == output.offset; }
+  /// The elements of an all_reduce of which this device sends one copy less than of the others: its part of each value.
+  int64_t flat_share() const;
 };
 
 /// The plan of the collective that `step` starts, for the device at `at`. Throws InternalError if the output
 /// needs an element that no member holds.
 CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at);
+
+/// Copies the operands of an all_reduce of several values into its workspace.
+void pack(const std::vector<PackedPart>& parts, const Arena& arena);
+/// Copies the results out of the workspace.
+void unpack(const std::vector<PackedPart>& parts, const Arena& arena);
 
 /// The elements that the plan's runs move to members other than this one.
 int64_t sent_elsewhere(const CollectivePlan& plan);

@@ -76,6 +76,9 @@ double expected_value(const CollectiveCase& c, int64_t index, const std::vector<
   return c.from.dtype == DType::kBF16 ? static_cast<double>(Bf16(result)) : result;
 }
 
+// The second value of a combined all_reduce holds the elements that the first one would hold from here on.
+constexpr int64_t kOfSecond = 3;
+
 // A test in two forms: with a buffer for the result, and in place.
 void add_case(std::vector<CollectiveCase>& cases, CollectiveCase c) {
   cases.push_back(c);
@@ -97,9 +100,12 @@ void add_reductions(std::vector<CollectiveCase>& cases, const Mesh& mesh, const 
   }
   const auto add = [&](const std::string& what, CollectiveKind collective, const AxisList& axes,
                        const Sharding& from, const Sharding& to) {
-    add_case(cases, {what + " " + name, mesh, collective, axes, type, from, type, to, kind});
+    CollectiveCase made{what + " " + name, mesh, collective, axes, type, from, type, to, kind};
+    made.is_combined = what.starts_with("combined");
+    add_case(cases, std::move(made));
   };
   add("all_reduce", CollectiveKind::kAllReduce, all, partial, replicated(2));
+  add("combined all_reduce", CollectiveKind::kAllReduce, all, partial, replicated(2));
   add("reduce_scatter rows", CollectiveKind::kReduceScatter, all, partial, {{all, {}}, {}});
   add("reduce_scatter columns", CollectiveKind::kReduceScatter, all, partial, {{{}, all}, {}});
   if (all.size() == 1) return;
@@ -108,6 +114,7 @@ void add_reductions(std::vector<CollectiveCase>& cases, const Mesh& mesh, const 
   add("reduce_scatter of one axis", CollectiveKind::kReduceScatter, all, partial, {{{}, last}, {}});
   add("reduce_scatter beside a split", CollectiveKind::kReduceScatter, last, split, {{{0}, last}, {}});
   add("all_reduce beside a split", CollectiveKind::kAllReduce, last, split, {{{0}, {}}, {}});
+  add("combined all_reduce beside a split", CollectiveKind::kAllReduce, last, split, {{{0}, {}}, {}});
 }
 
 // The shardings of a matrix over the mesh: each axis splits rows or columns, or is partial (a sum), or is unused.
@@ -187,19 +194,21 @@ std::vector<CollectiveCase> collective_cases(int64_t devices) {
 EntryPoint collective_entry(const CollectiveCase& c) {
   EntryPoint entry;
   entry.name = "train";
-  entry.values = {{"x", c.from, c.from_sharding, BufferId(0)},
-                  {"y", c.to, c.to_sharding, BufferId(c.in_place ? 0 : 1)}};
-  const Collective collective{c.kind, c.axes, c.reduce};
   Step start, wait;
   start.name = wait.name = "y";
-  start.inputs = {ValueId(0)};
-  start.outputs = {ValueId(1)};
-  start.action = StartCollective{collective};
-  wait.action = AwaitCollective{collective, StepIndex(0)};
   const int64_t in = largest_bytes(c.from, c.from_sharding, c.mesh);
   const int64_t out = largest_bytes(c.to, c.to_sharding, c.mesh);
-  add_buffer(entry, BufferKind::kActivation, c.in_place ? std::max(in, out) : in);
-  if (!c.in_place) add_buffer(entry, BufferKind::kActivation, out);
+  for (int i = 0; i < (c.is_combined ? 2 : 1); ++i) {
+    const BufferId operand = add_buffer(entry, BufferKind::kActivation, c.in_place ? std::max(in, out) : in);
+    const BufferId result = c.in_place ? operand : add_buffer(entry, BufferKind::kActivation, out);
+    start.inputs.push_back(entry.values.add({"x", c.from, c.from_sharding, operand}));
+    start.outputs.push_back(entry.values.add({"y", c.to, c.to_sharding, result}));
+  }
+  const Collective collective{c.kind, c.axes, c.reduce};
+  start.action = StartCollective{collective};
+  wait.inputs = start.inputs;
+  wait.outputs = start.outputs;
+  wait.action = AwaitCollective{collective, StepIndex(0)};
   if (const int64_t bytes = collective_workspace(entry, start, c.mesh); bytes > 0)
     start.workspace = wait.workspace = add_buffer(entry, BufferKind::kWorkspace, bytes);
   entry.steps = {start, wait};
@@ -208,26 +217,32 @@ EntryPoint collective_entry(const CollectiveCase& c) {
 }
 
 void fill_case(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at, const Arena& arena) {
-  const Place place = place_of(entry, ValueId(0), c.mesh, at);
-  const std::vector<int64_t> indices = global_indices(c.from.dims, place.box);
+  const std::vector<ValueId>& operands = entry.steps[0].inputs;
   const int64_t rank = c.mesh.rank(at);
-  for (size_t i = 0; i < indices.size(); ++i)
-    store_element(arena.at(place.offset), c.from.dtype, static_cast<int64_t>(i),
-                  case_value(c, indices[i], rank));
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const Place place = place_of(entry, operands[k], c.mesh, at);
+    const std::vector<int64_t> indices = global_indices(c.from.dims, place.box);
+    for (size_t i = 0; i < indices.size(); ++i)
+      store_element(arena.at(place.offset), c.from.dtype, static_cast<int64_t>(i),
+                    case_value(c, indices[i] + static_cast<int64_t>(k) * kOfSecond, rank));
+  }
 }
 
 int64_t wrong_elements(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at,
                        const Arena& arena) {
-  const Place place = place_of(entry, ValueId(1), c.mesh, at);
-  const std::vector<int64_t> indices = global_indices(c.to.dims, place.box);
   std::vector<int64_t> members;
   for (int64_t member = 0; member < c.mesh.size(c.axes); ++member)
     members.push_back(c.mesh.rank(c.mesh.moved(at, c.axes, member)));
+  const std::vector<ValueId>& results = entry.steps[0].outputs;
   int64_t wrong = 0;
-  for (size_t i = 0; i < indices.size(); ++i) {
-    const double found = load_element(arena.at(place.offset), c.to.dtype, static_cast<int64_t>(i));
-    const double expected = expected_value(c, indices[i], members);
-    if (!(found == expected || (std::isnan(found) && std::isnan(expected)))) ++wrong;
+  for (size_t k = 0; k < results.size(); ++k) {
+    const Place place = place_of(entry, results[k], c.mesh, at);
+    const std::vector<int64_t> indices = global_indices(c.to.dims, place.box);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const double found = load_element(arena.at(place.offset), c.to.dtype, static_cast<int64_t>(i));
+      const double expected = expected_value(c, indices[i] + static_cast<int64_t>(k) * kOfSecond, members);
+      if (!(found == expected || (std::isnan(found) && std::isnan(expected)))) ++wrong;
+    }
   }
   return wrong;
 }

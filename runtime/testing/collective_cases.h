@@ -23,7 +23,8 @@ struct CollectiveCase {
   Sharding to_sharding;
   ReduceKind reduce = ReduceKind::kSum;
   bool in_place = false;
-  bool rounds_once = true;  // of bf16: the sum of all devices, not that of each node
+  bool is_combined = false;  // an all_reduce of two such values
+  bool rounds_once = true;   // of bf16: the sum of all devices, not that of each node
 };
 
 /// Returns collectives on `devices` devices. They cover every kind with every change of a matrix's sharding that the kind
@@ -31,14 +32,14 @@ struct CollectiveCase {
 /// reshapes.
 std::vector<CollectiveCase> collective_cases(int64_t devices);
 
-/// An entry point `train` of one collective from value 0 to value 1, with the workspace that the planner
-/// grants.
+/// An entry point `train` of one collective from value 0 to value 1, and of a combined one from value 2 to value 3, with the
+/// workspace that the planner grants.
 EntryPoint collective_entry(const CollectiveCase& c);
 
-/// Fills value 0 on the device at `at`.
+/// Fills the operands on the device at `at`.
 void fill_case(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at, const Arena& arena);
 
-/// The number of elements of value 1 that are wrong on the device at `at`.
+/// The number of elements of the results that are wrong on the device at `at`.
 int64_t wrong_elements(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at,
                        const Arena& arena);
 

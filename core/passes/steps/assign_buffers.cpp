@@ -110,9 +110,11 @@ bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
   const auto made = std::find_if(step.outputs.begin(), step.outputs.end(),
                                  [&](ValueId id) { return storage.root(id) == out; });
   if (made == step.outputs.end()) return false;
-  for (const ValueId id : step.inputs) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const ValueId id = step.inputs[i];
     if (storage.root(id) != in) continue;
     if (!has_same_shards(storage, id, *made)) return false;
+    if (collective && step.outputs[i] != *made) return false;
     if (step.kind() == StepKind::kFused && !may_overwrite(storage.entry, step, id, *made)) return false;
   }
   return !collective || !storage.is_read_between(in, wait->start.number(), s);

@@ -58,6 +58,26 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
   return found;
 }
 
+// The steps of updates, and those that only these need and that read nothing but a reduced value, such as the cast of a
+// gradient. If they ran as soon as they could, they would wait for the reduction.
+PerStep<bool> find_updates(const EntryPoint& entry, const Dependencies& dependencies) {
+  PerStep<bool> is_update(entry.steps.size(), false), needed_before = is_update, needed_by_update = is_update;
+  for (size_t i = entry.steps.size(); i-- > 0;) {
+    const StepIndex s(i);
+    const Step& step = entry.steps[s];
+    std::vector<StepIndex> makers;
+    for (const ValueId id : step.inputs)
+      if (const StepIndex made = dependencies.maker(entry, id); made != StepIndex()) makers.push_back(made);
+    const bool computes = step.kind() == StepKind::kKernel || step.kind() == StepKind::kFused;
+    const auto* wait = makers.empty() ? nullptr : entry.steps[makers[0]].as<AwaitCollective>();
+    const bool reads_reduced = step.inputs.size() == 1 && wait && reduces(wait->collective.kind);
+    is_update[s] = step.phase == Phase::kUpdate ||
+                   (computes && reads_reduced && needed_by_update[s] && !needed_before[s]);
+    for (const StepIndex made : makers) (is_update[s] ? needed_by_update : needed_before)[made] = true;
+  }
+  return is_update;
+}
+
 // The new order of the steps, while it grows. Every step is put after those that it depends on.
 class StepOrder {
  public:
@@ -197,10 +217,11 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   StepOrder order(entry, dependencies);
   order.add_starts(StepIndex());
   order.start_ahead();
+  const PerStep<bool> is_update = find_updates(entry, dependencies);
   std::vector<StepIndex> updates;
   for (const StepIndex s : entry.steps.ids()) {
     if (entry.steps[s].as<StartCollective>() || entry.steps[s].as<AwaitCollective>()) continue;
-    if (entry.steps[s].phase == Phase::kUpdate)
+    if (is_update[s])
       updates.push_back(s);
     else
       order.add(s);

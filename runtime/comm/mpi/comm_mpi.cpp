@@ -6,7 +6,6 @@
 #include <map>
 
 #include "core/diagnostics/error.h"
-#include "runtime/comm/mpi/mpi_batches.h"
 #include "runtime/comm/mpi/mpi_exchange.h"
 #include "runtime/comm/mpi/mpi_ring.h"
 #include "runtime/comm/mpi/two_level.h"
@@ -29,13 +28,17 @@ void combine_floats(void* operand, void* result, MPI_Count* count, MPI_Datatype*
 
 class MpiCollectives : public Collectives {
  public:
-  void add(size_t step, std::unique_ptr<PreparedCollective> work) {
+  explicit MpiCollectives(const Arena& arena) : arena_(arena) {}
+
+  void add(size_t step, std::unique_ptr<PreparedCollective> work, std::vector<PackedPart> parts) {
     prepared_.emplace(step, std::move(work));
+    parts_.emplace(step, std::move(parts));
   }
   void add(size_t step, std::unique_ptr<PreparedRing> ring) { rings_.emplace(step, std::move(ring)); }
 
   void start(size_t step) override {
     PreparedCollective& work = *prepared_.at(step);
+    pack(parts_.at(step), arena_);
     work.start();
     active_.push_back(&work);
   }
@@ -44,6 +47,7 @@ class MpiCollectives : public Collectives {
     PreparedCollective& work = *prepared_.at(step);
     work.wait();
     std::erase(active_, &work);
+    unpack(parts_.at(step), arena_);
   }
 
   PreparedRing& ring(size_t step, size_t) override { return *rings_.at(step); }
@@ -62,7 +66,9 @@ class MpiCollectives : public Collectives {
   }
 
  private:
+  const Arena& arena_;
   std::map<size_t, std::unique_ptr<PreparedCollective>> prepared_;
+  std::map<size_t, std::vector<PackedPart>> parts_;  // of the same steps
   std::map<size_t, std::unique_ptr<PreparedRing>> rings_;
   std::vector<PreparedCollective*> active_;
 };
@@ -85,9 +91,7 @@ bool is_small(const CollectivePlan& plan, const GroupNodes& nodes) {
 struct MpiComm::Occasion {
   const Arena& arena;
   const Idle& idle;
-  MpiBatches& batches;
-  int start, wait;  // step indices
-  int tag;          // of the messages of this collective, as is the next one
+  int tag;  // of the messages of this collective, as is the next one
   const GroupPlans& plans;
 };
 
@@ -131,8 +135,6 @@ class MpiComm::Groups {
   // `comm` spans the whole group of `plan`.
   std::unique_ptr<PreparedCollective> by_messages(const CollectivePlan& plan, const Occasion& occasion,
                                                   MPI_Comm comm) const {
-    if (MpiBatches::takes(plan))
-      return occasion.batches.add(plan, comm, op(plan), occasion.start, occasion.wait);
     return mpi_exchange(plan, comm, op(plan), occasion.arena, processes_.waiting());
   }
 
@@ -252,18 +254,8 @@ int MpiComm::next_tag() {
 }
 
 std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
-  auto collectives = std::make_unique<MpiCollectives>();
+  auto collectives = std::make_unique<MpiCollectives>(arenas[0]);
   const Idle idle = [all = collectives.get()] { all->progress(); };
-  MpiBatches batches(arenas[0], processes_.waiting());
-  // For each start: its wait, or an earlier loop after it, because all_reduces inside that loop must not join
-  // the batch.
-  PerStep<int> waits(entry.steps.size());
-  int loop = static_cast<int>(entry.steps.size());
-  for (size_t i = entry.steps.size(); i-- > 0;) {
-    if (entry.steps[i].kind() == StepKind::kLoop) loop = static_cast<int>(i);
-    if (const auto* wait = entry.steps[i].as<AwaitCollective>()) waits[wait->start] = static_cast<int>(i);
-    if (entry.steps[i].kind() == StepKind::kStart) waits[i] = std::min(waits[i], loop);
-  }
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     if (entry.steps[i].kind() == StepKind::kRing)
       collectives->add(i, prepare(plan_ring(entry, entry.steps[i], mesh_, devices_[0]), arenas[0], idle));
@@ -273,8 +265,7 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
                              return plan_collective(entry, entry.steps[i], mesh_,
                                                     mesh_.coordinates(plan.ranks[member]));
                            }};
-    collectives->add(
-        i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i], next_tag(), plans}));
+    collectives->add(i, prepare(plan, {arenas[0], idle, next_tag(), plans}), plan.parts);
   }
   return collectives;
 }

@@ -149,7 +149,7 @@ class MpiAllReduce : public MpiCollective {
 
   CollectiveAmounts handed_to_mpi() const override {
     const int64_t all = plan().input.elements();
-    return {all, all, all / static_cast<int64_t>(plan().ranks.size())};
+    return {all, all, plan().flat_share()};
   }
 };
 
@@ -231,7 +231,7 @@ class MpiRoundedReduce : public MpiCollective {
 
   CollectiveAmounts handed_to_mpi() const override {
     const int64_t all = plan().input.elements();
-    if (works_in_place(plan().kind)) return {all, all, all / static_cast<int64_t>(plan().ranks.size())};
+    if (works_in_place(plan().kind)) return {all, all, plan().flat_share()};
     return {all, 0, fewest(sizes_of_pieces(plan()))};
   }
 

@@ -1,0 +1,14 @@
+#pragma once
+// Decides which all_reduces are small enough to be sent with others: those that send at most 32 KiB, which is what a
+// collective costs beside its bytes (core/program/plan_figures.h). Where a plan is chosen for some hardware, those whose latency
+// there is more than the time of their bytes and of the copies into and out of one buffer.
+
+#include "core/passes/pipeline.h"
+
+namespace mtfc {
+
+/// `start`: the start of an all_reduce of one value.
+bool is_small_reduction(const EntryPoint& entry, const Step& start, const Layout& layout,
+                        const CompileOptions& options);
+
+}  // namespace mtfc
