@@ -82,9 +82,12 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_windows(call.operands[0], windows);
   require_taps(call, windows);
   const Dims dims = result_dims(call, windows);
-  double products = 1;
-  for (const Dim& dim : unite(dims, call.operands[1].dims)) products *= static_cast<double>(dim.size);
-  if (products > 0x1p60) throw OpError{"a convolution of these dimensions is too large"};
+  // The gradient of the first operand is a convolution, too, whose result has that operand's dimensions.
+  for (const Dims& sums : {dims, call.operands[0].dims}) {
+    double products = 1;
+    for (const Dim& dim : unite(sums, call.operands[1].dims)) products *= static_cast<double>(dim.size);
+    if (products > 0x1p60) throw OpError{"a convolution of these dimensions is too large"};
+  }
   return {{call.operands[0].dtype, dims}};
 }
 
