@@ -27,7 +27,8 @@ Json report_of(const std::string& command) {
 
 int64_t counted_cost(const Json& report) {
   const Json& sent = report["communication"];
-  return sent["bytes_sent_per_device"].get<int64_t>() + 32 * 1024 * sent["count"].get<int64_t>() +
+  const int64_t collectives = sent["count"].get<int64_t>() + sent["joined"].get<int64_t>();
+  return sent["bytes_sent_per_device"].get<int64_t>() + 32 * 1024 * collectives +
          report["flops"]["einsum_per_device"].get<int64_t>() / 16;
 }
 

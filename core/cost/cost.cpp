@@ -92,6 +92,9 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     const std::optional<Collective> collective = communication_of(step);
     if (collective) {
       add(report.communication.total, counts[s]);
+      if (is_combined(step))
+        report.communication.joined +=
+            counts[s].runs * (static_cast<int64_t>(step.inputs.size()) - 1);
       add(report.communication.by_kind[to_string(collective->kind)], counts[s]);
       add(report.communication.by_axis[mesh.names(collective->axes)], counts[s]);
     }
@@ -247,7 +250,7 @@ int64_t excess_memory(const CostReport& report) {
 
 int64_t plan_cost(const CostReport& report) {
   const CollectiveTotals& sent = report.communication.total;
-  return sent.bytes_sent + sent.count * kPlanBytesPerCollective +
+  return sent.bytes_sent + (sent.count + report.communication.joined) * kPlanBytesPerCollective +
          report.arithmetic.einsum_per_device / kPlanFlopsPerByte;
 }
 

@@ -17,6 +17,7 @@ Json totals_schema() {
 Json communication_schema() {
   const Json totals = reference("totals");
   return record({{"count", whole("collectives in a step")},
+                 {"joined", whole("all_reduces that are sent with others, beside those of count")},
                  {"elements_per_device", whole()},
                  {"bytes_sent_per_device", whole()},
                  {"by_kind", map_schema(totals, "by kind of collective")},

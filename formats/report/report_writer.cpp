@@ -118,6 +118,7 @@ Json report_object(const CostReport& report) {
                    {"imbalance", flops.imbalance}};
   const CommunicationCost& sent = report.communication;
   json["communication"] = {{"count", sent.total.count},
+                           {"joined", sent.joined},
                            {"elements_per_device", sent.total.elements},
                            {"bytes_sent_per_device", sent.total.bytes_sent},
                            {"by_kind", totals_json(sent.by_kind)},
