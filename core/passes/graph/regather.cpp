@@ -17,6 +17,16 @@ bool is_leaf(const Node& node) {
   return node.kind == NodeKind::kVariable || node.kind == NodeKind::kInput;
 }
 
+bool is_among(const Graph& graph, TensorId id, const Leaves& leaves) {
+  return is_leaf(graph.producer(id)) && leaves.contains(graph.tensor(id).name);
+}
+
+bool is_cast_of(const Graph& graph, TensorId id, const Leaves& leaves) {
+  const Node& node = graph.producer(id);
+  return node.kind == NodeKind::kOp && node.op == &op_named("cast") &&
+         is_among(graph, node.operands[0], leaves);
+}
+
 // The loop node with copies in its body.
 Node with_regathered_body(const Graph& graph, Node node, const Leaves& leaves) {
   GraphLoop loop = *node.loop;
@@ -35,7 +45,7 @@ Leaves leaves_in_loop(const Graph& graph, const Node& loop, const Leaves& leaves
   // A tensor that the loop carries is another one in the next round.
   for (size_t i = loop.loop->carried(); i < loop.operands.size(); ++i) {
     const TensorId id = loop.operands[i];
-    if (is_leaf(graph.producer(id)) && leaves.contains(graph.tensor(id).name)) found.insert(leaf_name(i));
+    if (is_among(graph, id, leaves) || is_cast_of(graph, id, leaves)) found.insert(leaf_name(i));
   }
   return found;
 }
@@ -54,23 +64,37 @@ EntryGraph regather(EntryGraph entry, const Leaves& leaves) {
     }
     return at->second;
   };
+  const auto cast_again = [&](GraphBuilder& builder, TensorId cast, const Node& reader) {
+    const auto [at, is_new] = copies.emplace(cast, kNoTensor);
+    if (is_new) {
+      const Node made = builder.graph().producer(cast);
+      const TensorId copy = copy_of(builder, made.operands[0], reader);
+      const std::string name = builder.graph().tensor(cast).name;
+      builder.set_origin({name, reader.origin->location, Phase::kBackward});
+      at->second = builder.add(*made.op, {copy}, made.attributes, {name + std::string(kAgain)})[0];
+    }
+    return at->second;
+  };
   const EntryGraph& old = entry;
-  return rewritten(
-      old,
-      [&](GraphBuilder& builder, const Node& node,
-          const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-        if (node.loop)
-          return builder.copy(old.graph, with_regathered_body(old.graph, node, leaves), operands);
-        // Gradients in the body of a loop may still have to be expanded; they are with respect to leaves.
-        if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward) return std::nullopt;
-        std::vector<TensorId> taken = operands;
-        for (TensorId& id : taken)
-          if (is_leaf(builder.graph().producer(id)) && leaves.contains(builder.graph().tensor(id).name))
-            id = copy_of(builder, id, node);
-        if (taken == operands) return std::nullopt;
-        builder.set_origin(node.origin);
-        return builder.copy(old.graph, node, std::move(taken));
-      });
+  return rewritten(old,
+                   [&](GraphBuilder& builder, const Node& node,
+                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                     if (node.loop)
+                       return builder.copy(old.graph, with_regathered_body(old.graph, node, leaves),
+                                           operands);
+                     // Gradients in the body of a loop may still have to be expanded; they are with respect to leaves.
+                     if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward)
+                       return std::nullopt;
+                     std::vector<TensorId> taken = operands;
+                     for (TensorId& id : taken)
+                       if (is_among(builder.graph(), id, leaves))
+                         id = copy_of(builder, id, node);
+                       else if (is_cast_of(builder.graph(), id, leaves))
+                         id = cast_again(builder, id, node);
+                     if (taken == operands) return std::nullopt;
+                     builder.set_origin(node.origin);
+                     return builder.copy(old.graph, node, std::move(taken));
+                   });
 }
 
 }  // namespace mtfc

@@ -5,6 +5,8 @@
 // alias of the variable's shard.
 //
 //   h = einsum(x, w) ...; dx = einsum(dh, w)    ->    h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh, w/again)
+//
+// Where a variable is read in another dtype, it is the cast that is gathered, so the cast is made again from such a copy.
 
 #include <set>
 #include <string>
@@ -17,7 +19,7 @@ namespace mtfc {
 /// before the first node that reads them. The bodies of loops inside are given copies too.
 EntryGraph regather(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
 
-/// Of a loop's operands, those that are among `leaves`, by the names that they have in the loop.
+/// Of a loop's operands, those that are among `leaves` or casts of them, by the names that they have in the loop.
 std::set<std::string, std::less<>> leaves_in_loop(const Graph& graph, const Node& loop,
                                                   const std::set<std::string, std::less<>>& leaves);
 
