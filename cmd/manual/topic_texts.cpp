@@ -78,7 +78,7 @@ The same as a file, for --layout FILE.json:
   names match
 * shardings :: annotations: how single tensors are split, by name or pattern, as in {"logits": {}, "**/wi": {"d_ff": "cols"}}
 * propagate :: true: mtfc chooses the shardings that neither rules nor annotations fix, like --propagate
-* shard_state_over, shard_variables, regather :: spread optimizer state and variables over the devices that would otherwise
+* shard_state_over, shard_gradients, shard_variables, regather :: spread optimizer state and variables over the devices that would otherwise
   hold copies of them (ZeRO)
 * ring :: the products that run in turns, so that no device holds a whole operand
 * device_order :: the rank at each position of the mesh

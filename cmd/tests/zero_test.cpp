@@ -12,6 +12,7 @@
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
 #include "core/cost/cost.h"
+#include "core/model/zero_stage.h"
 #include "core/passes/pipeline.h"
 #include "core/program/memory_use.h"
 #include "core/program/program_check.h"
@@ -39,6 +40,7 @@ struct Use {
   std::string rules = "batch:all";
   bool scatters = false;  // each microbatch its gradients
   bool combines = true;   // small all_reduces
+  bool regathers = true;
 };
 
 Model model_of(const Use& use) {
@@ -70,7 +72,19 @@ Program program_of(const Use& use) {
   options.scatters_microbatches = use.scatters;
   options.combines = use.combines;
   options.verify = true;
-  return compile(model_of(use), read_layout(sources), options);
+  Layout layout = read_layout(sources);
+  if (!use.regathers) layout.state.regather.clear();
+  return compile(model_of(use), layout, options);
+}
+
+CommunicationCost communication(const Program& program) {
+  const EntryPoint& train = *program.find("train");
+  return cost_report(program, train, predicted_counts(program, train)).communication;
+}
+
+CollectiveTotals of_kind(const CommunicationCost& sent, const char* kind) {
+  const auto at = sent.by_kind.find(kind);
+  return at == sent.by_kind.end() ? CollectiveTotals{} : at->second;
 }
 
 struct Memory {
@@ -240,15 +254,6 @@ TEST_CASE("with microbatches devices send what they send without, with any preci
     DType dtype;
     bool f32_gradients;
   };
-  const auto communication = [](const Use& use) {
-    const Program program = program_of(use);
-    const EntryPoint& train = *program.find("train");
-    return cost_report(program, train, predicted_counts(program, train)).communication;
-  };
-  const auto of_kind = [](const CommunicationCost& sent, const char* kind) {
-    const auto at = sent.by_kind.find(kind);
-    return at == sent.by_kind.end() ? CollectiveTotals{} : at->second;
-  };
   for (const Policy policy : {Policy{DType::kF32, false}, {DType::kBF16, false}, {DType::kBF16, true}})
     for (const int stage : {0, 1, 2, 3})
       for (const bool clips : {false, true}) {
@@ -261,11 +266,11 @@ TEST_CASE("with microbatches devices send what they send without, with any preci
                 "adamw",      1,
                 policy.dtype, {"layers=2", "batch=128", "vocab=64"},
                 clips,        policy.f32_gradients};
-        const CommunicationCost one = communication(use);
+        const CommunicationCost one = communication(program_of(use));
         for (const int64_t microbatches : {2, 8}) {
           CAPTURE(microbatches);
           use.microbatches = microbatches;
-          const CommunicationCost all = communication(use);
+          const CommunicationCost all = communication(program_of(use));
           for (const char* kind : {"all_reduce", "reduce_scatter"}) {
             CAPTURE(kind);
             CHECK(of_kind(all, kind).bytes_sent == of_kind(one, kind).bytes_sent);
@@ -287,13 +292,58 @@ TEST_CASE("with microbatches tensor parallelism sends as many bytes as without")
       use.rules = rules;
       const auto sent = [&](int64_t microbatches) {
         use.microbatches = microbatches;
-        const Program program = program_of(use);
-        const EntryPoint& train = *program.find("train");
-        return cost_report(program, train, predicted_counts(program, train)).communication.total.bytes_sent;
+        return communication(program_of(use)).total.bytes_sent;
       };
       const int64_t one = sent(1);
       CHECK(sent(2) == one);
       CHECK(sent(8) == one);
+    }
+}
+
+// ZeRO spreads what devices along the axis of the batch hold copies of, and leaves the split of the model alone.
+TEST_CASE("no stage gathers gradients over the axes that split the model") {
+  const auto compiled = [](int stage) {
+    LayoutSources sources;
+    sources.mesh = "data:2,model:2";
+    sources.rules = "batch:data,d_ff:model,heads:model,vocab:model";
+    Use use;
+    use.clips = false;
+    return compile(model_of(use), with_zero_stage(read_layout(sources), {0}, stage), {});
+  };
+  const auto gathered_over_model = [](const Program& program) {
+    std::vector<std::string> names;
+    for (const Step& step : program.find("train")->steps)
+      if (const auto* start = step.as<StartCollective>())
+        if (start->collective.kind == CollectiveKind::kAllGather && contains(start->collective.axes, 1))
+          names.push_back(step.name);
+    return names;
+  };
+  const Program without = compiled(0);
+  const int64_t sent = communication(without).total.bytes_sent;
+  for (const int stage : {1, 2, 3}) {
+    CAPTURE(stage);
+    const Program program = compiled(stage);
+    CHECK(gathered_over_model(program).empty());
+    CHECK(memory_of(program).state < memory_of(without).state / 2 * 11 / 10);
+    CHECK(memory_of(program).peak < memory_of(without).peak);
+    // An all_gather brings the new variables, or variables twice, to the two devices along the axis.
+    CHECK(communication(program).total.bytes_sent <= sent + 2 * memory_of(without).variables);
+  }
+}
+
+TEST_CASE("the backward pass gathers variables anew in any dtype, with microbatches too") {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const int64_t microbatches : {1, 2}) {
+      CAPTURE(to_string(dtype));
+      CAPTURE(microbatches);
+      Use use{3, 4, "adamw", microbatches, dtype};
+      const Program again = program_of(use);
+      use.regathers = false;
+      const Program once = program_of(use);
+      const int64_t twice = of_kind(communication(again), "all_gather").bytes_sent;
+      // Not all variables have a gradient that needs them.
+      CHECK(twice > of_kind(communication(once), "all_gather").bytes_sent * 3 / 2);
+      if (microbatches == 1) CHECK(memory_of(again).peak < memory_of(once).peak);
     }
 }
 

@@ -21,10 +21,7 @@ AxisList batch_axes(const Model& model, const Layout& layout) {
 Layout with_zero_stage(Layout layout, const AxisList& axes, int stage) {
   if (stage == 0 || axes.empty()) return layout;
   layout.state.axes = axes;
-  const bool says_grads =
-      std::any_of(layout.annotations.begin(), layout.annotations.end(),
-                  [](const Annotation& annotation) { return annotation.pattern == "**/grad"; });
-  if (stage == 1 && !says_grads) layout.annotations.push_back({"**/grad", {}, {}});
+  layout.state.gradients = stage > 1;
   if (stage == 3) {
     layout.state.variables = true;
     layout.state.regather.push_back({"**", {}});

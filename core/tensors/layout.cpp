@@ -82,13 +82,10 @@ namespace {
 int zero_stage(const Layout& layout) {
   const StateSharding& state = layout.state;
   if (state.axes.empty()) return 0;
-  if (state.variables) return state.regather.size() == 1 && state.regather[0].text == "**" ? 3 : 0;
+  if (state.variables)
+    return state.gradients && state.regather.size() == 1 && state.regather[0].text == "**" ? 3 : 0;
   if (!state.regather.empty()) return 0;
-  const bool keeps_gradients =
-      std::any_of(layout.annotations.begin(), layout.annotations.end(), [](const Annotation& annotation) {
-        return annotation.pattern == "**/grad" && annotation.splits.empty();
-      });
-  return keeps_gradients ? 1 : 2;
+  return state.gradients ? 2 : 1;
 }
 
 }  // namespace
@@ -99,15 +96,14 @@ std::string to_string(const Layout& layout) {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const LimitedRule& rule : layout.limited_rules) add(to_string(rule, layout.mesh));
   const int stage = zero_stage(layout);
-  // The annotation of the gradients is part of stage 1.
-  if (const size_t count = layout.annotations.size() - (stage == 1 ? 1 : 0); count > 0)
+  if (const size_t count = layout.annotations.size(); count > 0)
     add(fmt::format("{} annotation{}", count, count == 1 ? "" : "s"));
   const StateSharding& state = layout.state;
   if (stage > 0)
     add(fmt::format("ZeRO {} over {}", stage, layout.mesh.names(state.axes)));
   else if (!state.axes.empty())
-    add(fmt::format("state{} over {}", state.variables ? " and variables" : "",
-                    layout.mesh.names(state.axes)));
+    add(fmt::format("state{}{} over {}", state.variables ? " and variables" : "",
+                    state.gradients ? "" : " without gradients", layout.mesh.names(state.axes)));
   if (stage == 0 && !state.regather.empty()) add("regathered");
   if (const size_t count = layout.rings.size(); count > 0)
     add(fmt::format("{} rule{} for rings", count, count == 1 ? "" : "s"));

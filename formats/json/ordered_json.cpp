@@ -186,6 +186,7 @@ Json state_sharding_json(const Layout& layout) {
   Json json = Json::object();
   const StateSharding& state = layout.state;
   if (!state.axes.empty()) json["shard_state_over"] = json_of(state.axes, layout.mesh);
+  if (!state.gradients) json["shard_gradients"] = false;
   if (state.variables) json["shard_variables"] = true;
   if (state.regather.empty()) return json;
   json["regather"] = Json::array();

@@ -174,6 +174,12 @@ StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh) {
     state.location = axes->location();
     for (const Rule& rule : std::move(checker).rules()) state.axes = rule.axes;
   }
+  if (const auto gradients = root.find("shard_gradients")) {
+    state.gradients = gradients->flag().value_or(true);
+    if (!state.gradients && !root.find("shard_state_over"))
+      gradients->error("gradients are sharded only together with the state of the optimizer",
+                       "leave it out, or add \"shard_state_over\": the axes for the state");
+  }
   if (const auto variables = root.find("shard_variables")) {
     state.variables = variables->flag().value_or(false);
     if (state.variables && !root.find("shard_state_over"))

@@ -278,7 +278,8 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
       root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
                  "a layout has a \"mesh\" and \"rules\"");
     else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "shard_state_over",
-                              "shard_variables", "regather", "ring", "device_order", "doc"}))
+                              "shard_gradients", "shard_variables", "regather", "ring", "device_order",
+                              "doc"}))
       layout = layout_from(sources, sink, &root, zero);
     sink.finish(warnings);
     return layout;

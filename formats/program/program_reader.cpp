@@ -24,8 +24,8 @@ class ProgramReader {
 
   Program read() {
     root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "shardings", "propagate",
-                      "shard_state_over", "shard_variables", "regather", "ring", "names", "inputs", "loss",
-                      "learning_rate", "variables", "entry_points", "warnings"});
+                      "shard_state_over", "shard_gradients", "shard_variables", "regather", "ring", "names",
+                      "inputs", "loss", "learning_rate", "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
     read_splits();

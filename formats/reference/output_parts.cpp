@@ -96,6 +96,7 @@ void add_layout_keys(Json& properties) {
                      {"shardings", map_schema(reference("splits"), "annotations by tensor or pattern")},
                      {"propagate", flag()},
                      {"shard_state_over", reference("axes")},
+                     {"shard_gradients", flag()},
                      {"shard_variables", flag()},
                      {"regather", texts()},
                      {"ring", map_schema({{"type", "boolean"}}, "products that run in turns, or don't")},
@@ -103,9 +104,9 @@ void add_layout_keys(Json& properties) {
 }
 
 const std::vector<std::string>& layout_keys() {
-  static const std::vector<std::string> keys = {
-      "limited_rules",    "shardings",       "propagate", "device_order",
-      "shard_state_over", "shard_variables", "regather",  "ring"};
+  static const std::vector<std::string> keys = {"limited_rules",   "shardings",        "propagate",
+                                                "device_order",    "shard_state_over", "shard_gradients",
+                                                "shard_variables", "regather",         "ring"};
   return keys;
 }
 
