@@ -171,7 +171,14 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
 }
 
 [[noreturn]] void refuse(const SearchResult& result, int64_t limit, bool trains, const Hardware& hardware) {
-  if (!result.is_proved) throw RunError("stopped before a layout that fits was found");
+  constexpr const char* kAdvice = "--fit tries microbatches, stages of ZeRO and computing again";
+  if (!result.is_proved && !result.smallest)
+    throw RunError(fmt::format("stopped before a layout that fits was found; {}", kAdvice));
+  if (!result.is_proved)
+    throw RunError(fmt::format(
+        "stopped before a layout that fits was found: the smallest of those tried, {}, needs {} per device; "
+        "{}",
+        layout_text(result.smallest->layout), bytes_beside(result.smallest->memory, limit), kAdvice));
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
   const std::string larger = larger_profiles(smallest.memory, limit, hardware);
@@ -181,7 +188,8 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
                   trains ? ", and none was found to fit by computing activations again" : "",
                   layout_text(smallest.layout), bytes_beside(smallest.memory, limit),
                   bytes_beside(smallest.memory - limit, limit)),
-      (larger.empty() ? "" : larger + "; ") + "use more devices, --microbatches or another --memory-limit");
+      fmt::format("{}{}use more devices or another --memory-limit{}", larger, larger.empty() ? "" : "; ",
+                  trains ? fmt::format("; {}", kAdvice) : ""));
 }
 
 // Puts the layout on fewer devices first among layouts that are equally fast, unless the user has named the mesh.
@@ -443,11 +451,13 @@ int run(const Options& options) {
     check_fixed(options, model, fixed.front());
     return run_over_annotations(options, model, fixed, std::move(warnings));
   }
-  if (!has_plain_rules_only(fixed.front()) || !model.annotations.empty())
+  // On a mesh whose axis of the batch is 1 long, no stage of ZeRO shows.
+  if (!std::all_of(fixed.begin(), fixed.end(), has_plain_rules_only) || !model.annotations.empty())
     throw UserError(
         "search compares layouts of rules for all tensors, but the layout or the model has annotations, "
-        "rules with \"in\", \"propagate\", \"shard_state_over\", \"regather\" or \"ring\"",
-        "search --annotations keeps what is there; cost-report compares layouts of any kind");
+        "rules with \"in\", \"propagate\", a stage of ZeRO (\"shard_state_over\", \"regather\") or \"ring\"",
+        "search --annotations keeps what is there; search --fit tries stages of ZeRO; cost-report compares "
+        "layouts of any kind");
   check_fixed(options, model, fixed.front());
   const Hardware hardware = hardware_profile(options.hardware);
   if (const auto warning = unmeasured_links_warning(hardware, fixed)) warnings.push_back(*warning);

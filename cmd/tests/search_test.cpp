@@ -98,7 +98,21 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(
       none.starts_with("exit 2: mtfc: error: no layout fits into 100 kB per device, and none was found to "
                        "fit by computing activations again: the smallest, a:4 "));
-  CHECK(has(none, " more (use more devices, --microbatches or another --memory-limit)\n"));
+  CHECK(has(none,
+            " more (use more devices or another --memory-limit; --fit tries microbatches, stages of ZeRO and "
+            "computing again)\n"));
+}
+
+// On the first of these meshes, the axis of the batch is 1 long.
+TEST_CASE("a search over rules refuses a stage of ZeRO on every mesh, and says which command tries it") {
+  for (const char* mesh : {"--mesh data:2,model:4", "--mesh 'data:*,model:*' --devices 8"})
+    for (const int stage : {1, 2, 3}) {
+      CAPTURE(mesh);
+      const std::string text = outcome_in_models(
+          fmt::format("$MTFC search transformer_lm.json {} --layout batch:data,zero:{}", mesh, stage));
+      CHECK(text.starts_with("exit 2: mtfc: error: search compares layouts of rules for all tensors"));
+      CHECK(has(text, "search --fit tries stages of ZeRO"));
+    }
 }
 
 TEST_CASE("a model that is too large for the invented core is told which profiles have more memory") {
