@@ -157,6 +157,9 @@ std::vector<Row> total_rows(const Reports& reports) {
     const std::vector<Row> training = training_rows(reports);
     rows.insert(rows.begin() + 1 + static_cast<int64_t>(time.size()), training.begin(), training.end());
   }
+  add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
+  add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
+  add_node_rows(rows, reports);
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->plan.has_value(); })) {
     rows.push_back({"plan cost", [](Report r) {
                       const bool timed = r.plan && !r.plan->hardware.empty();
@@ -177,9 +180,6 @@ std::vector<Row> total_rows(const Reports& reports) {
                                                        : std::max(0.0, made.seconds - made.least_seconds));
                     }});
   }
-  add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
-  add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
-  add_node_rows(rows, reports);
   const std::vector<Row> memory = {
       {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
       {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},
