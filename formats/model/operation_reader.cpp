@@ -182,7 +182,10 @@ OperationReader::Results OperationReader::read_kind(const Cursor& at, const std:
   if (is_call(kind)) return read_call(at, kind, path, names, depth);
   const Signature* signature = find_signature(kind);
   if (!signature) {
-    at.find("op")->error(fmt::format("unknown operation '{}'", kind), operation_hint(kind));
+    at.find("op")->error(fmt::format("unknown operation '{}'", kind),
+                         draft_.blocks.find(kind)
+                             ? fmt::format("a block runs by \"op\": \"call\", \"block\": \"{}\"", kind)
+                             : operation_hint(kind));
     return std::nullopt;
   }
   const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.names());
