@@ -93,8 +93,7 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     if (collective) {
       add(report.communication.total, counts[s]);
       if (is_combined(step))
-        report.communication.joined +=
-            counts[s].runs * (static_cast<int64_t>(step.inputs.size()) - 1);
+        report.communication.joined += counts[s].runs * (static_cast<int64_t>(step.inputs.size()) - 1);
       add(report.communication.by_kind[to_string(collective->kind)], counts[s]);
       add(report.communication.by_axis[mesh.names(collective->axes)], counts[s]);
     }

@@ -63,7 +63,8 @@ struct NodeTotals {
 
 struct CommunicationCost {
   CollectiveTotals total;
-  int64_t joined = 0;  // all_reduces that are sent with others (core/passes/steps/combine_reductions.h), beside those of `total`
+  /// All_reduces that are sent with others (core/passes/steps/combine_reductions.h), beside those of `total`.
+  int64_t joined = 0;
   std::map<std::string, CollectiveTotals> by_kind;
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
   std::optional<NodeTotals> between_nodes = {};     // if it is known which devices share a node

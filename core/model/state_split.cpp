@@ -75,7 +75,7 @@ StateSplit state_split(const Model& model, const Layout& layout, bool of_microba
   if (split.axes.empty()) return split;
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
-    if (layout.state.gradients) split.names.insert(variable.name + "/grad");
+    split.names.insert(variable.name + "/grad");
     if (of_microbatches && layout.state.gradients) split.names.insert(variable.name + kMicrobatchGradient);
     if (layout.state.variables) {
       split.names.insert(variable.name);
@@ -107,7 +107,7 @@ void check_even(const StateSplit& split, const Model& model, const Layout& layou
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
     if (layout.state.variables) check(variable.name, variable.type.dims);
-    if (layout.state.gradients) check(variable.name + "/grad", variable.type.dims);
+    check(variable.name + "/grad", variable.type.dims);
     for (const VariableDecl& state : state_of(*model.train, variable)) check(state.name, state.type.dims);
   }
 }

@@ -1,8 +1,8 @@
 #pragma once
 // `shard_state_over`, of a layout or a model: splits the optimizer's state and updates over axes that the layout's rules
 // leave unused (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates its shard,
-// and an all_gather brings the variable's new value to all. With `"shard_gradients": false`, gradients stay as their variables
-// are, and the update takes its part of them. With `shard_variables`, the variables are split alike, and
+// and an all_gather brings the variable's new value to all. With `"shard_gradients": false`, what microbatches add up is never
+// split, however little memory there is. With `shard_variables`, the variables are split alike, and
 // gathered where they are needed. `regather` names variables that the backward pass gathers again, so that what the
 // forward pass has gathered need not be kept (core/passes/graph/regather.h).
 //

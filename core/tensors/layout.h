@@ -48,7 +48,7 @@ struct StateSharding {
   };
 
   AxisList axes = {};      // that split optimizer state, gradients and updates; empty: as the model says
-  bool gradients = true;   // false: gradients stay as their variables are
+  bool gradients = true;   // false: microbatches add up whole gradients, however little memory there is
   bool variables = false;  // trained variables as well
   Location location = {};  // of the axes
   std::vector<Pattern> regather = {};  // variables that are gathered anew for the backward pass
