@@ -1,7 +1,7 @@
 #pragma once
 // Decides which all_reduces are small enough to be sent with others: those that send at most 32 KiB, which is what a
-// collective costs beside its bytes (core/program/plan_figures.h). Where a plan is chosen for some hardware, those whose latency
-// there is more than the time of their bytes and of the copies into and out of one buffer.
+// collective costs beside its bytes (core/program/plan_figures.h). A profile has no say: a plan that is chosen for some
+// hardware is compared with the plan of least cost, and both should send alike.
 
 #include "core/passes/pipeline.h"
 
