@@ -101,7 +101,7 @@ int64_t ranks_per_node(const Options& options, const Hardware& hardware) {
   return hardware.topology == Topology::kTwoLevel ? hardware.devices_per_node : 0;
 }
 
-// What nodes send is counted device by device, on meshes of no more devices than this.
+// A mesh of more devices than this gets no count of the bytes between its nodes, since each device is looked at.
 constexpr int64_t kMostOnNodes = 65'536;
 
 // Adds the report of `program`, its collectives, and a better order of its ranks if there is one.

@@ -40,7 +40,7 @@ struct LayoutFlags {
   std::optional<std::string> layout;
 };
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
-/// What to write in the place of the options that other programs have for meshes and layouts.
+/// Adds hints that name --mesh and --layout to those who type the options of other programs for the same.
 void add_layout_hints(CommandLine& line);
 /// --propagate, which holds for every layout of the command.
 void add_propagate_option(CommandLine& line, ModelOptions& options);

@@ -354,7 +354,7 @@ SentElements::Sample SentElements::senders(const Operand& operand, const AxisLis
   const auto& [dims, sharding] = operand.tensor;
   for (size_t d = 0; d < dims.size(); ++d)
     if (sample.has(sharding.dims[d])) sample.add(sharding.dims[d], dims[d].size, false);
-  // What the members of a group need together does not depend on the shard of one of them.
+  // All members of a group together need the same elements, whichever member is looked at.
   const auto joins = [&](const AxisList& axes) {
     return std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(axes_, axis); });
   };

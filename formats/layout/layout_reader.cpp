@@ -33,7 +33,7 @@ std::vector<Piece> split(Piece whole, std::string_view separators) {
   }
 }
 
-// What to write in the place of a part that lacks its colon.
+// Returns a hint for a part that lacks its colon, or "" if there is none.
 std::string part_hint(std::string_view part, std::string_view form) {
   const size_t equals = part.find('=');
   if (equals != std::string_view::npos && equals > 0 && equals + 1 < part.size())

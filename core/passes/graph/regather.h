@@ -6,7 +6,8 @@
 //
 //   h = einsum(x, w) ...; dx = einsum(dh, w)    ->    h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh, w/again)
 //
-// Where a variable is read in another dtype, it is the cast that is gathered, so the cast is made again from such a copy.
+// If the graph casts a variable first, the forward pass gathers the cast. The backward pass then casts a copy of the variable
+// itself, and gathers that.
 
 #include <set>
 #include <string>
@@ -19,7 +20,7 @@ namespace mtfc {
 /// before the first node that reads them. The bodies of loops inside are given copies too.
 EntryGraph regather(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
 
-/// Of a loop's operands, those that are among `leaves` or casts of them, by the names that they have in the loop.
+/// Returns the operands of a loop that are among `leaves` or casts of them, by the names that they have in the loop.
 std::set<std::string, std::less<>> leaves_in_loop(const Graph& graph, const Node& loop,
                                                   const std::set<std::string, std::less<>>& leaves);
 

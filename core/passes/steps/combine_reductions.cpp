@@ -22,7 +22,7 @@ struct Batch {
   int64_t bytes = 0;  // of the operands
 };
 
-// What all members of a batch share: phase, axes, reduction and dtype.
+// All members of a batch have the same phase, axes, reduction and dtype.
 using Kind = std::tuple<Phase, AxisList, ReduceKind, DType>;
 
 PerStep<StepIndex> waits_of(const EntryPoint& entry) {
