@@ -12,7 +12,6 @@
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
 #include "core/model/size_limits.h"
-#include "core/passes/combining_choice.h"
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/order_contractions.h"
 #include "core/passes/graph/recompute.h"
@@ -192,10 +191,8 @@ constexpr StepsPass kStepsPasses[] = {
                     const PassContext& context) { return schedule(std::move(partitioned), context.mesh()); }},
     {"combine_reductions",
      [](PartitionedEntry partitioned, const PassContext& context) {
-       const auto is_small = [&](const EntryPoint& entry, const Step& start) {
-         return is_small_reduction(entry, start, context.layout, context.options);
-       };
-       return combine_reductions(std::move(partitioned), is_small, context.mesh());
+       return context.options.combines ? combine_reductions(std::move(partitioned), context.mesh())
+                                       : std::move(partitioned);
      }},
     {"inline_loops",
      [](PartitionedEntry partitioned, const PassContext&) { return inline_loops(std::move(partitioned)); }},

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/program/collective_cost.h"
+#include "core/program/plan_figures.h"
 #include "core/program/renumber.h"
 
 namespace mtfc {
@@ -32,19 +34,23 @@ PerStep<StepIndex> waits_of(const EntryPoint& entry) {
   return waits;
 }
 
-std::vector<Batch> find_batches(
-    const EntryPoint& entry, const std::function<bool(const EntryPoint& entry, const Step& start)>& is_small,
-    const Mesh& mesh) {
+bool is_small_reduction(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  const auto* start = step.as<StartCollective>();
+  if (!start || !works_in_place(start->collective.kind)) return false;
+  const int64_t sent = largest_collective_cost(entry, step, mesh).bytes_sent;
+  return sent > 0 && sent <= kPlanBytesPerCollective;
+}
+
+std::vector<Batch> find_batches(const EntryPoint& entry, const Mesh& mesh) {
   const PerStep<StepIndex> waits = waits_of(entry);
   std::vector<Batch> batches;
   std::map<Kind, size_t> last;  // by kind, the batch that the next one may join
   for (const StepIndex s : entry.steps.ids()) {
     const Step& step = entry.steps[s];
-    const auto* start = step.as<StartCollective>();
-    if (!start || !works_in_place(start->collective.kind) || !is_small(entry, step)) continue;
+    if (!is_small_reduction(entry, step, mesh)) continue;
+    const Collective& collective = step.collective();
     const int64_t bytes = largest_bytes(entry, step.inputs[0], mesh);
-    const Kind kind{step.phase, start->collective.axes, start->collective.reduce,
-                    entry.values[step.inputs[0]].type.dtype};
+    const Kind kind{step.phase, collective.axes, collective.reduce, entry.values[step.inputs[0]].type.dtype};
     const auto at = last.find(kind);
     if (at == last.end() || batches[at->second].first_wait < s ||
         batches[at->second].bytes + bytes > kLargestCombined) {
@@ -62,11 +68,9 @@ std::vector<Batch> find_batches(
 
 }  // namespace
 
-PartitionedEntry combine_reductions(
-    PartitionedEntry partitioned,
-    const std::function<bool(const EntryPoint& entry, const Step& start)>& is_small, const Mesh& mesh) {
+PartitionedEntry combine_reductions(PartitionedEntry partitioned, const Mesh& mesh) {
   EntryPoint& entry = partitioned.entry;
-  const std::vector<Batch> batches = find_batches(entry, is_small, mesh);
+  const std::vector<Batch> batches = find_batches(entry, mesh);
   if (batches.empty()) return partitioned;
   const PerStep<StepIndex> waits = waits_of(entry);
   PerStep<bool> is_gone(entry.steps.size(), false);
