@@ -171,14 +171,14 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
 }
 
 [[noreturn]] void refuse(const SearchResult& result, int64_t limit, bool trains, const Hardware& hardware) {
-  constexpr const char* kAdvice = "--fit tries microbatches, stages of ZeRO and computing again";
-  if (!result.is_proved && !result.smallest)
-    throw RunError(fmt::format("stopped before a layout that fits was found; {}", kAdvice));
-  if (!result.is_proved)
-    throw RunError(fmt::format(
-        "stopped before a layout that fits was found: the smallest of those tried, {}, needs {} per device; "
-        "{}",
-        layout_text(result.smallest->layout), bytes_beside(result.smallest->memory, limit), kAdvice));
+  const std::string advice = trains ? "; --fit tries microbatches, stages of ZeRO and computing again" : "";
+  if (!result.is_proved) {
+    std::string least;
+    if (const auto& smallest = result.smallest)
+      least = fmt::format(": the smallest of those tried, {}, needs {} per device",
+                          layout_text(smallest->layout), bytes_beside(smallest->memory, limit));
+    throw RunError(fmt::format("stopped before a layout that fits was found{}{}", least, advice));
+  }
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
   const std::string larger = larger_profiles(smallest.memory, limit, hardware);
@@ -189,7 +189,7 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
                   layout_text(smallest.layout), bytes_beside(smallest.memory, limit),
                   bytes_beside(smallest.memory - limit, limit)),
       fmt::format("{}{}use more devices or another --memory-limit{}", larger, larger.empty() ? "" : "; ",
-                  trains ? fmt::format("; {}", kAdvice) : ""));
+                  advice));
 }
 
 // Puts the layout on fewer devices first among layouts that are equally fast, unless the user has named the mesh.

@@ -51,7 +51,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
       .type_name("N");
   line.set_group(OptionGroup::kOutput);
   line.add_flag("--quiet,-q", options.quiet,
-                "print neither warnings nor progress, and of a run no results either");
+                "print neither warnings nor progress; run prints no results either");
   for (const char* name : {"--lr", "--learning-rate", "--learning_rate"})
     line.add_hint(name, "set the model's param: --set lr=VALUE");
   for (const char* name : {"--batch", "--batch-size", "--batch_size"})
