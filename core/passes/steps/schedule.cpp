@@ -78,6 +78,87 @@ PerStep<bool> find_updates(const EntryPoint& entry, const Dependencies& dependen
   return is_update;
 }
 
+// The step that makes the new value of a variable, before collectives bring it into the variable's sharding.
+struct Update {
+  StepIndex step;
+  int64_t bytes = 0;  // of its result, which are those of the gradient
+  // Steps of other updates that read the old value. They come first, so that the new value can take its place.
+  std::vector<StepIndex> readers = {};
+};
+
+// The updates that can run before all steps of the other phases have run.
+class EarlyUpdates {
+ public:
+  EarlyUpdates(const PartitionedEntry& partitioned, const Dependencies& dependencies,
+               const PerStep<bool>& is_update, const Mesh& mesh)
+      : entry_(partitioned.entry), dependencies_(dependencies), is_update_(is_update) {
+    std::map<ValueId, std::vector<StepIndex>> readers;
+    for (const StepIndex s : entry_.steps.ids()) {
+      for (const ValueId id : entry_.steps[s].inputs) readers[root_of(entry_, id)].push_back(s);
+      if (!belongs_to_update(s)) last_ = s;
+    }
+    std::set<StepIndex> known;
+    for (const auto& [variable, fresh] : partitioned.assignments) {
+      Update update{maker_of(fresh)};
+      if (update.step == StepIndex() || !known.insert(update.step).second) continue;
+      update.bytes = largest_bytes(entry_, entry_.steps[update.step].outputs[0], mesh);
+      if (update.bytes >= kSmallest) add(std::move(update), readers[root_of(entry_, variable)]);
+    }
+  }
+
+  // Those that can run once `step`, which is none of an update, has run, and not before.
+  std::vector<Update> after(StepIndex step) const {
+    const auto at = ready_after_.find(step);
+    return at == ready_after_.end() ? std::vector<Update>() : at->second;
+  }
+
+ private:
+  // Smaller gradients take little memory, and their all_reduces are combined if all are awaited at the end.
+  static constexpr int64_t kSmallest = int64_t{1} << 20;
+
+  bool belongs_to_update(StepIndex s) const {
+    const Step& step = entry_.steps[s];
+    return is_update_[s] || step.as<StartCollective>() || step.as<AwaitCollective>();
+  }
+
+  StepIndex maker_of(ValueId id) const {
+    StepIndex s = dependencies_.maker(entry_, id);
+    while (s != StepIndex() && entry_.steps[s].as<AwaitCollective>())
+      s = dependencies_.maker(entry_, entry_.steps[s].inputs[0]);
+    return s != StepIndex() && is_update_[s] ? s : StepIndex();
+  }
+
+  void add(Update update, const std::vector<StepIndex>& readers) {
+    StepIndex last = last_needed(update.step);
+    for (const StepIndex reader : readers) {
+      if (reader == update.step) continue;
+      last = std::max(last, last_needed(reader));
+      if (is_update_[reader]) update.readers.push_back(reader);
+    }
+    if (last != StepIndex() && last != last_) ready_after_[last].push_back(std::move(update));
+  }
+
+  // The last step of no update that has to run before `s` can, or is `s`.
+  StepIndex last_needed(StepIndex s) {
+    if (!belongs_to_update(s)) return s;
+    if (const auto at = last_needed_.find(s); at != last_needed_.end()) return at->second;
+    StepIndex last;
+    if (const auto* wait = entry_.steps[s].as<AwaitCollective>()) last = last_needed(wait->start);
+    for (const ValueId id : entry_.steps[s].inputs)
+      if (const StepIndex made = dependencies_.maker(entry_, id); made != StepIndex())
+        last = std::max(last, last_needed(made));
+    last_needed_.emplace(s, last);
+    return last;
+  }
+
+  const EntryPoint& entry_;
+  const Dependencies& dependencies_;
+  const PerStep<bool>& is_update_;
+  StepIndex last_;
+  std::map<StepIndex, StepIndex> last_needed_;
+  std::map<StepIndex, std::vector<Update>> ready_after_;
+};
+
 // The new order of the steps, while it grows. Every step is put after those that it depends on.
 class StepOrder {
  public:
@@ -133,6 +214,22 @@ class StepOrder {
     if (change != change_ahead_.end()) start_ahead();
   }
 
+  // Keeps updates that can run until their gradients take more than twice the memory of the largest of them, so that their
+  // collectives have time to end, and then adds the oldest.
+  void add_early(const std::vector<Update>& ready) {
+    for (const Update& update : ready) {
+      kept_.push_back(update);
+      bytes_kept_ += update.bytes;
+    }
+    while (bytes_kept_ > 2 * largest_kept()) {
+      const Update update = kept_.front();
+      kept_.pop_front();
+      bytes_kept_ -= update.bytes;
+      for (const StepIndex reader : update.readers) add(reader);
+      add(update.step);
+    }
+  }
+
   // Adds the updates. The collectives of the gradients, which have started by now, end about in the order in which they have
   // started, so that an update that needs an earlier one need not wait for those that are still under way. Steps that need
   // none, such as slices of variables, stay with the update that uses them, and hold no memory until then.
@@ -158,6 +255,12 @@ class StepOrder {
   }
 
  private:
+  int64_t largest_kept() const {
+    int64_t largest = 0;
+    for (const Update& update : kept_) largest = std::max(largest, update.bytes);
+    return largest;
+  }
+
   // The position of the last start whose wait is still to be added before `s`; StepIndex() if there is none.
   StepIndex last_start(StepIndex s, std::map<StepIndex, StepIndex>& known) const {
     if (positions_[s] != StepIndex())
@@ -207,6 +310,8 @@ class StepOrder {
   std::deque<TimedCollective> under_way_;     // oldest first
   int64_t bytes_under_way_ = 0;
   int64_t most_under_way_ = 0;
+  std::deque<Update> kept_;  // that can run, oldest first
+  int64_t bytes_kept_ = 0;
 };
 
 }  // namespace
@@ -218,13 +323,16 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   order.add_starts(StepIndex());
   order.start_ahead();
   const PerStep<bool> is_update = find_updates(entry, dependencies);
+  const EarlyUpdates early(partitioned, dependencies, is_update, mesh);
   std::vector<StepIndex> updates;
   for (const StepIndex s : entry.steps.ids()) {
     if (entry.steps[s].as<StartCollective>() || entry.steps[s].as<AwaitCollective>()) continue;
-    if (is_update[s])
+    if (is_update[s]) {
       updates.push_back(s);
-    else
+    } else {
       order.add(s);
+      order.add_early(early.after(s));
+    }
   }
   order.add_updates(updates);
   for (const StepIndex s : entry.steps.ids())

@@ -8,7 +8,10 @@
 
 namespace mtfc {
 
-/// Kernels keep their order, except that updates run in the order in which the collectives that they need have started.
+/// Kernels keep their order, except updates. One whose gradient takes at least a MiB runs soon after the last step that makes
+/// this gradient or reads the old value of the variable: gradients that wait for their updates then never take more than three
+/// times the memory of the largest one. The others run at the end, in the order in which the collectives that they need have
+/// started.
 /// Collectives that could be under way for long hold memory: those of inputs and variables, such
 /// as the all_gathers of weights that are split, which could start at once; and those whose results are needed late, such
 /// as the reduce_scatters of gradients. Of the first sort, at most the bytes of the largest one are under way at a time, as
