@@ -7,20 +7,10 @@
 #include "core/cost/cost.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/stop.h"
+#include "core/tensors/division.h"
 
 namespace mtfc {
 namespace {
-
-std::vector<int64_t> divisors(int64_t number) {
-  std::vector<int64_t> small, large;
-  for (int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    small.push_back(d);
-    if (d * d != number) large.push_back(number / d);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
 
 // The layout with another size of one axis, its ranks in the order of the mesh.
 Layout with_size(Layout layout, int axis, int64_t size) {

@@ -14,6 +14,7 @@
 #include "core/model/zero_stage.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/search/parallel.h"
+#include "core/tensors/division.h"
 
 namespace mtfc {
 namespace {
@@ -32,7 +33,7 @@ std::vector<Series> all_series(const Model& model, const std::vector<Layout>& la
   std::vector<Series> all;
   for (const Layout& layout : layouts) {
     const AxisList axes = batch_axes(model, layout);
-    if (axes.empty() || layout.state.is_stated() || !model.train->shard_state_over.empty()) {
+    if (axes.empty() || layout.state.is_stated() || !model.train || !model.train->shard_state_over.empty()) {
       all.push_back({layout, std::nullopt});
       continue;
     }
@@ -74,7 +75,7 @@ class Trials {
     const int64_t state = least_state_memory(model_, series.layout);
     if (state <= options_.memory_limit) return false;
     check_layout(model_, series.layout, Annotations(model_, series.layout), options_.compiling.allow_uneven);
-    series.smallest = FitTrial{series.layout, series.stage, model_.train->microbatches, state};
+    series.smallest = FitTrial{series.layout, series.stage, asked_microbatches(), state};
     series.smallest->is_state_alone = true;
     return true;
   }
@@ -113,19 +114,22 @@ class Trials {
     }
   }
 
+  // A step that the model writes by hand, as assignments, has no microbatches.
+  int64_t asked_microbatches() const { return model_.train ? model_.train->microbatches : 1; }
+
   // The numbers that divide the batch, in ascending order. Each is a multiple of the one that the model asks for.
   std::vector<int64_t> microbatch_counts() const {
-    const int64_t asked = model_.train->microbatches;
-    const std::optional<Dim> batch = batch_dim(model_);
-    std::vector<int64_t> counts = {asked};
-    for (int64_t count = 2 * asked; batch && count <= batch->size; count += asked)
-      if (batch->size % count == 0) counts.push_back(count);
+    const int64_t asked = asked_microbatches();
+    const std::optional<Dim> batch = model_.train ? batch_dim(model_) : std::nullopt;
+    if (!batch || batch->size < asked || batch->size % asked != 0) return {asked};
+    std::vector<int64_t> counts = divisors(batch->size / asked);
+    for (int64_t& count : counts) count *= asked;
     return counts;
   }
 
   FitTrial tried(const Series& series, int64_t microbatches, int64_t limit) {
     Model model = model_;
-    model.train->microbatches = microbatches;
+    if (model.train) model.train->microbatches = microbatches;
     CompileOptions compiling = options_.compiling;
     compiling.entries = {kTrain};
     compiling.decode = false;

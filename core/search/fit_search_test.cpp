@@ -64,6 +64,23 @@ TEST_CASE("the memory of variables and state is known before anything is compile
   }
 }
 
+TEST_CASE("a step that the model writes by hand is tried as it is") {
+  TestModel m({{"batch", 8}, {"io", 64}});
+  const TensorId x = m.input("x", m.dims({"batch", "io"}));
+  const TensorId w = m.variable("w", m.dims({"io"}), true);
+  const TensorId mean = m.op("mean", "reduce_mean", {x}, {{"dims", m.dims({"io"})}});
+  m.assign("w", m.op("next", "add", {w, mean}));
+  m.output(mean);
+  FitOptions options;
+  options.memory_limit = int64_t{1} << 20;
+  const FitResult found = find_fits(m.finished(), {{}, shared_batch(4)}, hardware(), options);
+  REQUIRE(found.fits.size() == 2);
+  for (const FitTrial& fit : found.fits) {
+    CHECK(fit.microbatches == 1);
+    CHECK(!fit.stage);
+  }
+}
+
 TEST_CASE("stages whose state alone does not fit are not compiled") {
   const Model model = one_layer();
   std::set<int> tried;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/division.h"
 #include "core/tensors/mesh.h"
 #include "formats/layout/layout_reader.h"
 
@@ -18,17 +19,6 @@ std::vector<size_t> open_sizes(std::string_view text) {
     if (at + 2 == text.size() || std::string_view(",; \t\n").find(text[at + 2]) != std::string_view::npos)
       places.push_back(at + 1);
   return places;
-}
-
-std::vector<int64_t> divisors(int64_t number) {
-  std::vector<int64_t> small, large;
-  for (int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    small.push_back(d);
-    if (d * d != number) large.push_back(number / d);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
 }
 
 // Fills the open sizes from first to last; the last one takes the remaining factor.
