@@ -24,15 +24,18 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   const bool is_state = scope == 0 && is_split_state(conditions.split, tensor->name);
   const SharedAnnotation& annotation = tensor->annotation;
   if (annotation) return stated_sharding(layout, annotation.get(), dims, conditions.split, is_state);
-  if (scope > 0) return std::nullopt;
   const Graph& own = *graph.scopes[scope].graph;
   const NodeKind kind = own.node(tensor->node).kind;
-  const Tensor* variable = kind == NodeKind::kVariable ? tensor : regathered_variable(own, *tensor);
-  if (variable)
-    if (const auto known = conditions.variables.find(variable->name); known != conditions.variables.end())
-      return known->second;
-  if (is_state) return stated_sharding(layout, nullptr, dims, conditions.split, true);
-  if (kind == NodeKind::kInput && (!layout.propagate || has_rule(layout, dims)))
+  if (scope == 0) {
+    const Tensor* variable = kind == NodeKind::kVariable ? tensor : regathered_variable(own, *tensor);
+    if (variable)
+      if (const auto known = conditions.variables.find(variable->name); known != conditions.variables.end())
+        return known->second;
+    if (is_state) return stated_sharding(layout, nullptr, dims, conditions.split, true);
+  }
+  const bool is_input = scope == 0 && kind == NodeKind::kInput;
+  const bool is_named = !layout.propagate && tensor->from_model && !tensor->offered;
+  if (has_rule(layout, dims) ? is_input || is_named : is_input && !layout.propagate)
     return legal_sharding_by_rules(layout, dims);
   return std::nullopt;
 }

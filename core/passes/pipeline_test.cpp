@@ -248,6 +248,27 @@ TEST_CASE("a table split on the indexed dimension is read in place") {
   CHECK(collectives(model.compiled(kLine, {{"v", {0}}})) == "all_reduce p 24");
 }
 
+TEST_CASE(
+    "beside an annotation, the rules split what the model names even where a whole copy would cost less") {
+  const auto steps_of = [](const std::vector<Annotation>& annotations) {
+    TestModel m({{"batch", 8}, {"io", 64}, {"hidden", 20}, {"classes", 10}});
+    const TensorId x = m.input("x", m.dims({"batch", "io"}));
+    const TensorId w = m.variable("w", m.dims({"io", "hidden"})),
+                   v = m.variable("v", m.dims({"hidden", "classes"}));
+    const TensorId h = m.op("h", "einsum", {x, w}, {{"dims", m.dims({"batch", "hidden"})}});
+    m.output(m.op("y", "einsum", {h, v}, {{"dims", m.dims({"batch", "classes"})}}));
+    const Layout layout{kSquare, {{"batch", {0}, {}}, {"hidden", {1}, {}}}, annotations};
+    const Program program = compile(m.finished(), layout, {});
+    const EntryPoint& entry = *program.find("evaluate");
+    int64_t flops = 0;
+    for (const StepCount& count : predicted_counts(program, entry)) flops += count.flops;
+    return std::pair(flops, collectives(program));
+  };
+  const auto by_rules = steps_of({});
+  CHECK(by_rules.second == "all_reduce c 40");
+  CHECK(steps_of({{"v", {{"hidden", {1}, {}}}, {}}}) == by_rules);
+}
+
 TEST_CASE("variables that are swapped see the values from the start of the step") {
   TestModel model;
   const TensorId a = model.variable("a", {{"m", 16}}), b = model.variable("b", {{"m", 16}});
