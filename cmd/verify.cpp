@@ -9,12 +9,14 @@
 
 #include "cmd/command.h"
 #include "cmd/generating/decode_verification.h"
+#include "cmd/launch/execution.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/running/input_data.h"
 #include "cmd/terminal/work_watch.h"
+#include "core/diagnostics/progress.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/compute/threads.h"
@@ -92,6 +94,7 @@ class Verification {
     Feed whole_feed(whole_.executor, whole, inputs, options_.seed);
     Feed split_feed(split_.executor, split, inputs, options_.seed);
     for (int64_t step = 0; step < steps; ++step) {
+      tell_progress({fmt::format("comparing {}", name), step, steps, "steps"});
       whole_feed.fill_training(step);
       split_feed.fill_training(step);
       compare_inputs(whole, split, step);
@@ -194,6 +197,7 @@ int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
+  check_held_here(layouts.front().mesh, "verify");
   std::optional<WorkWatch> watch;
   watch.emplace(std::cerr, status_place(options.model.quiet));
   CompileOptions compile_options = compile_options_of(options.model);
@@ -209,8 +213,10 @@ int run(const Options& options) {
       throw UserError(fmt::format("the variable '{}' has no \"init\"", variable.decl.name),
                       "verify starts from initial values");
   set_threads(1);
+  watch.emplace(std::cerr, status_place(options.model.quiet));
   Verification verification(whole, split, options);
   verification.run(inputs);
+  watch.reset();
   const int code = report(verification, split, options.tolerance);
   const DecodeVerdict decode = verify_decode(sources, options.model, options.positions, options.seed);
   std::cout << decode.text;

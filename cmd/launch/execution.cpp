@@ -266,6 +266,13 @@ int start_ranks(const Program& program, const ExecutionOptions& options, const E
 
 }  // namespace
 
+void check_held_here(const Mesh& mesh, const char* by) {
+  if (mesh.devices() <= kMostSimulated) return;
+  throw UserError(fmt::format("{} holds all devices in one process, but the mesh {} has {} of them", by,
+                              to_string(mesh), mesh.devices()),
+                  fmt::format("at most {} are possible", kMostSimulated));
+}
+
 int execute(const ExecutionOptions& options, const Execution& execution) {
   if (launched_by() && !options.simulate) return run_ranks(options, execution);
   check_start(options);
@@ -276,10 +283,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   std::vector<Diagnostic> warnings;
   const Program program = compiled(options, execution, sources, warnings);
   const int64_t devices = program.mesh().devices();
-  if (options.simulate && devices > kMostSimulated)
-    throw UserError(fmt::format("--simulate holds all devices in one process, but the mesh {} has {} of them",
-                                to_string(program.mesh()), devices),
-                    fmt::format("at most {} are possible", kMostSimulated));
+  if (options.simulate) check_held_here(program.mesh(), "--simulate");
   if (options.simulate || (devices == 1 && options.hosts.empty() && options.restarts == 0)) {
     execution.require_ready(program);
     show(warnings, options.model.quiet);

@@ -32,6 +32,9 @@ struct ExecutionOptions {
   int64_t restarts = 0;        // after failures
 };
 
+/// Throws UserError for a mesh of more devices than one process can hold. `by`: what holds them, as it is typed.
+void check_held_here(const Mesh& mesh, const char* by);
+
 /// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory, --hosts.
 void add_execution_options(CommandLine& line, ExecutionOptions& options);
 /// --hosts alone, for ranks that this process starts.

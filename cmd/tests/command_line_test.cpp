@@ -341,6 +341,9 @@ TEST_CASE("values of options") {
   CHECK(said("run mnist.json --mesh a:100000000 --simulate") ==
         refusal("--simulate holds all devices in one process, but the mesh a:100000000 has 100000000 of them "
                 "(at most 65536 are possible)"));
+  CHECK(said("verify mnist.json --mesh a:100000000") ==
+        refusal("verify holds all devices in one process, but the mesh a:100000000 has 100000000 of them "
+                "(at most 65536 are possible)"));
 }
 
 TEST_CASE("a memory limit refuses before anything runs") {
