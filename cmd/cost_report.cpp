@@ -191,8 +191,10 @@ AdvisedLayouts compared(const Options& options, const Hardware& hardware, const 
     report(options, *program, hardware, made.back());
     if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
     // Which tensor could be gathered less is advice for the layout that one has, not for a choice among many.
-    advice = layouts.size() == 1 ? layout_warnings({model, layout, compiled_with, *program}, options.entry)
-                                 : waste_warnings(*program, entry_of(options, *program));
+    const int64_t memory = made.back().report->device_memory;
+    advice = layouts.size() == 1
+                 ? layout_warnings({model, layout, compiled_with, *program, memory}, options.entry)
+                 : waste_warnings(*program, entry_of(options, *program), memory);
     add_advice(advice, *made.back().report);
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
@@ -293,7 +295,8 @@ JudgedLayouts reports(const Options& options, const Hardware& hardware) {
       warnings.push_back({{}, warning, "", Severity::kWarning});
     made.layouts.push_back({program.model, program.layout, {}, {}, {}});
     report(options, program, hardware, made.layouts.back());
-    made.advice.push_back(waste_warnings(program, entry_of(options, program)));
+    made.advice.push_back(
+        waste_warnings(program, entry_of(options, program), made.layouts.back().report->device_memory));
     add_advice(made.advice.back(), *made.layouts.back().report);
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);

@@ -245,7 +245,7 @@ std::string doc_of(const SearchReport& report) {
   return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} per device{}",
                      report.result.is_proved ? "Found" : "Not proved to be the best, found", best.model,
                      best.entry, seconds_text(best.time->step_s), best.time->hardware,
-                     bytes_text(found.memory),
+                     bytes_in(best, found.memory),
                      found.is_fitted ? fmt::format(" with --memory-limit {}", report.memory_limit) : "");
 }
 

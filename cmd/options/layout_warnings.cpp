@@ -8,27 +8,29 @@
 
 namespace mtfc {
 
-std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry) {
-  return warnings_of(waste_of(program, entry), program.mesh());
+std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry,
+                                       int64_t device_memory) {
+  return warnings_of(waste_of(program, entry), program.mesh(), device_memory);
 }
 
 std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry) {
   Waste waste = waste_of(program, entry);
   std::erase_if(waste.uneven, [](const UnevenSplit& split) { return split.empty == 0; });
   waste.state.reset();
-  return warnings_of(waste, program.mesh());
+  return warnings_of(waste, program.mesh(), 0);
 }
 
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry) {
-  const auto& [model, layout, options, program] = compiled;
+  const auto& [model, layout, options, program, device_memory] = compiled;
   const std::string name =
       chosen_entry(entry, [&](std::string_view known) { return program.find(known) != nullptr; });
   const EntryPoint& looked_at = *program.find(name);
-  std::vector<Diagnostic> warnings = waste_warnings(program, looked_at);
+  std::vector<Diagnostic> warnings = waste_warnings(program, looked_at, device_memory);
   if (!may_gather(program, looked_at)) return warnings;
   const ExplainedProgram explained(model, layout, options, program, looked_at);
-  for (const CostlyGather& gather : costly_gathers(explained))
-    warnings.push_back(warning_of(gather, {explained}));
+  ExplanationStyle style{explained};
+  style.device_memory = device_memory;
+  for (const CostlyGather& gather : costly_gathers(explained)) warnings.push_back(warning_of(gather, style));
   return warnings;
 }
 

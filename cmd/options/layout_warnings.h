@@ -2,6 +2,7 @@
 // Warnings of what a layout costs needlessly: devices that idle or hold copies (core/explain/waste.h), and tensors that are
 // gathered whole, for a good part of a step's communication (core/explain/costly_gathers.h).
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct CompiledModel {
   const Layout& layout;
   const CompileOptions& options;
   const Program& program;
+  int64_t device_memory = 0;  // beside which bytes are shown; 0: not known
 };
 
 /// The warnings, and notes, each with a change that avoids it. `entry`: the entry point to look at; if it is "", the training
@@ -26,7 +28,8 @@ struct CompiledModel {
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry);
 
 /// The warnings and notes of devices that idle or hold copies alone, which compile nothing; also for a saved program.
-std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry);
+std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry,
+                                       int64_t device_memory);
 
 /// The warnings of devices that have nothing to do, or the same work as others. `run` shows these alone.
 std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry);

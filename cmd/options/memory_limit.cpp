@@ -20,19 +20,19 @@ namespace {
 constexpr size_t kNamed = 5;
 constexpr size_t kKindsNamed = 6;
 
-std::string largest_tensors(const Program& program, const EntryPoint& entry) {
+std::string largest_tensors(const Program& program, const EntryPoint& entry, int64_t limit) {
   const size_t peak = memory_use(entry).peak;
   const std::vector<AliveTensor> alive = alive_at(program, entry, peak);
   std::string text = peak < entry.steps.size() ? fmt::format("at '{}' ", entry.steps[peak].name) : "";
   text += "the largest tensors are ";
   for (size_t i = 0; i < std::min(kNamed, alive.size()); ++i)
     text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", alive[i].kind, alive[i].name,
-                        bytes_text(alive[i].bytes));
+                        bytes_beside(alive[i].bytes, limit));
   return alive.empty() ? "" : text;
 }
 
 // Names the kinds of tensors that take most memory, the largest first. The same tensor of each layer is of one kind.
-std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensors) {
+std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensors, int64_t limit) {
   struct Kind {
     int64_t bytes = 0;
     int count = 0;
@@ -50,7 +50,7 @@ std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensor
   for (size_t i = 0; i < std::min(kKindsNamed, order.size()); ++i)
     text += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ",
                         order[i].second.count > 1 ? fmt::format("{} ", order[i].second.count) : "",
-                        order[i].first, bytes_text(order[i].second.bytes));
+                        order[i].first, bytes_beside(order[i].second.bytes, limit));
   return order.size() > kKindsNamed ? text + fmt::format(" and {} smaller kinds", order.size() - kKindsNamed)
                                     : text;
 }
@@ -91,7 +91,8 @@ std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) 
          fmt::format(
              "to fit into {}, each microbatch scatters its gradients, which sends more; adding up whole "
              "gradients over all microbatches first would need {} per device",
-             limit > 0 ? bytes_text(limit) : "the memory of a device", bytes_text(fitted.scattered_from)),
+             limit > 0 ? memory_text(limit) : "the memory of a device",
+             bytes_beside(fitted.scattered_from, limit)),
          "",
          Severity::kNote});
   if (fitted.turned > 0)
@@ -108,7 +109,7 @@ std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) 
   const std::vector<Diagnostic> recomputed = {
       {{},
        fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", memory_text(limit),
-                   made.tensors.size(), kinds_text(made.tensors)),
+                   made.tensors.size(), kinds_text(made.tensors, limit)),
        "",
        Severity::kNote},
       {{},
@@ -116,8 +117,8 @@ std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) 
            "what is computed again takes {} (lower bound: {}), and the predicted step {} in place of {}; the "
            "peak of memory falls from {} to {} (lower bound: {})",
            seconds_text(made.seconds), seconds_text(least), seconds_text(made.step_s),
-           seconds_text(made.step_before_s), bytes_text(made.memory_before), bytes_text(made.memory),
-           bytes_text(made.least_memory)),
+           seconds_text(made.step_before_s), bytes_beside(made.memory_before, limit),
+           bytes_beside(made.memory, limit), bytes_beside(made.least_memory, limit)),
        "",
        Severity::kNote}};
   notes.insert(notes.end(), recomputed.begin(), recomputed.end());
@@ -132,11 +133,12 @@ void require_fits(const FittedProgram& fitted, int64_t limit) {
       large.smallest < train.arena_bytes
           ? fmt::format(
                 "the best choice of what to compute again and in turns that was found still needs {}; ",
-                bytes_text(large.smallest))
+                bytes_beside(large.smallest, limit))
           : "";
-  throw UserError(over_limit(train, limit),
-                  fmt::format("{}no choice needs less than {}; {}{}", again, bytes_text(large.least_memory),
-                              largest_tensors(fitted.program, train), kFitHint));
+  throw UserError(
+      over_limit(train, limit),
+      fmt::format("{}no choice needs less than {}; {}{}", again, bytes_beside(large.least_memory, limit),
+                  largest_tensors(fitted.program, train, limit), kFitHint));
 }
 
 void require_fits(const Program& program, int64_t limit) {
@@ -145,7 +147,7 @@ void require_fits(const Program& program, int64_t limit) {
     if (!largest || entry.arena_bytes > largest->arena_bytes) largest = &entry;
   if (limit == 0 || !largest || largest->arena_bytes <= limit) return;
   throw UserError(over_limit(*largest, limit),
-                  largest_tensors(program, *largest) + (largest->name == "train" ? kFitHint : ""));
+                  largest_tensors(program, *largest, limit) + (largest->name == "train" ? kFitHint : ""));
 }
 
 }  // namespace mtfc

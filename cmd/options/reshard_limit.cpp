@@ -67,7 +67,7 @@ void require_small_reshards(const Program& program, int64_t limit) {
                      step->source.empty() ? "the compiler" : step->source,
                      form_text(program, *entry, step->inputs[0]),
                      form_text(program, *entry, step->outputs[0]), to_string(step->collective().kind),
-                     bytes_text(bytes), bytes_text(limit)),
+                     bytes_beside(bytes, limit), memory_text(limit)),
          i == 0 ? "annotate the tensor, or the operand that it is brought together with" : ""});
   }
   if (found.size() > kMostNamed)

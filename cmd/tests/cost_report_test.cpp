@@ -143,8 +143,8 @@ TEST_CASE("variables of a group are counted apart") {
   CHECK(report["memory"]["groups"]["experts"]["optimizer_state"] == 2 * kBytes);
   const std::string table = outcome_in_models(command);
   CHECK(has(table, "    of which experts "));
-  CHECK(has(table, " 9.00 KiB\n"));
-  CHECK(has(table, " 18.0 KiB\n"));
+  CHECK(has(table, " 9.22 kB\n"));
+  CHECK(has(table, " 18.4 kB\n"));
   const ScratchFolder folder;
   CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
   const std::string page = contents(folder / "r.html");

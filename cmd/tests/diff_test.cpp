@@ -57,7 +57,7 @@ TEST_CASE("data parallel against model parallel") {
   CHECK(items == doctest::Approx(found["b"]["step_s"].get<double>() - found["a"]["step_s"].get<double>()));
   const std::string text = compared("mnist.json batch:all hidden:all --mesh all:4");
   CHECK(has(text, "\nA  all:4 batch:all\nB  all:4 hidden:all\n"));
-  CHECK(has(text, "\n  all_reduce over all of w1/grad: 4.59 MiB -> none\n"));
+  CHECK(has(text, "\n  all_reduce over all of w1/grad: 4.82 MB -> none\n"));
   CHECK(has(text, "\na step of B takes "));
 }
 

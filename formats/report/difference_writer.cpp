@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/diagnostics/printable.h"
 #include "core/program/repeated_names.h"
 #include "formats/json/ordered_json.h"
+#include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
 
@@ -21,28 +23,28 @@ struct Figure {
   const char* name;  // on the terminal
   const char* key;   // in JSON
   double first, second;
-  std::string (*text)(double);
+  std::function<std::string(double)> text;
 };
 
-std::string bytes_of(double value) {
-  return bytes_text(static_cast<int64_t>(value));
-}
 std::string flops_of(double value) {
   return count_text(static_cast<int64_t>(value), "FLOP");
 }
-std::string count_of(double value) {
+std::string grouped_of(double value) {
   return grouped(static_cast<int64_t>(value));
 }
 
 std::vector<Figure> figures_of(const ProgramDifference& difference) {
   const CostReport &a = difference.first, &b = difference.second;
   std::vector<Figure> figures;
-  const auto add = [&](const char* name, const char* key, auto value, std::string (*text)(double)) {
+  const auto add = [&](const char* name, const char* key, auto value, auto text) {
     figures.push_back({name, key, static_cast<double>(value(a)), static_cast<double>(value(b)), text});
+  };
+  const auto bytes_of = [device = a.device_memory](double value) {
+    return bytes_beside(static_cast<int64_t>(value), device);
   };
   using Report = const CostReport&;
   add(
-      "devices", "devices", [](Report r) { return r.layout.mesh.devices(); }, count_of);
+      "devices", "devices", [](Report r) { return r.layout.mesh.devices(); }, grouped_of);
   if (a.time && b.time) {
     add(
         "predicted step time", "step_s", [](Report r) { return r.time->step_s; }, seconds_text);
@@ -58,7 +60,7 @@ std::vector<Figure> figures_of(const ProgramDifference& difference) {
       "other, per device", "other_flops_per_device", [](Report r) { return r.arithmetic.other_per_device; },
       flops_of);
   add(
-      "collectives", "collectives", [](Report r) { return r.communication.total.count; }, count_of);
+      "collectives", "collectives", [](Report r) { return r.communication.total.count; }, grouped_of);
   add(
       "bytes sent, per device", "bytes_sent_per_device",
       [](Report r) { return r.communication.total.bytes_sent; }, bytes_of);
@@ -133,23 +135,24 @@ std::string shardings_text(const ShardingDifferences& differences, size_t width,
   return text + more_text(differences.tensors.size() - count);
 }
 
-std::string sums_text(const CollectiveSums& sums) {
+std::string sums_text(const CollectiveSums& sums, const CostReport& report) {
   if (sums.count == 0) return "none";
-  if (sums.count == 1) return bytes_text(sums.bytes);
+  if (sums.count == 1) return bytes_in(report, sums.bytes);
   return sums.bytes % sums.count == 0
-             ? fmt::format("{} x {}", grouped(sums.count), bytes_text(sums.bytes / sums.count))
-             : fmt::format("{} in {}", bytes_text(sums.bytes), grouped(sums.count));
+             ? fmt::format("{} x {}", grouped(sums.count), bytes_in(report, sums.bytes / sums.count))
+             : fmt::format("{} in {}", bytes_in(report, sums.bytes), grouped(sums.count));
 }
 
-std::string collectives_text(const std::vector<CollectiveDifference>& collectives, size_t width,
-                             size_t most) {
+std::string collectives_text(const ProgramDifference& difference, size_t width, size_t most) {
+  const std::vector<CollectiveDifference>& collectives = difference.collectives;
   size_t differing = 0;
   std::string text;
   for (const CollectiveDifference& one : collectives) {
     if (!one.differs() || ++differing > most) continue;
     text += wrapped("  ",
                     fmt::format("{} over {} of {}: {} -> {}", one.kind, printable(one.axes),
-                                printable(folded(one.tensors)), sums_text(one.first), sums_text(one.second)),
+                                printable(folded(one.tensors)), sums_text(one.first, difference.first),
+                                sums_text(one.second, difference.first)),
                     " ", width) +
             wrapped("      ", printable(one.moved), " ", width);
   }
@@ -186,8 +189,7 @@ std::string difference_text(const ProgramDifference& difference, size_t width, s
   text +=
       "\n" + wrapped("A  ", layout_text(a), ", ", width) + wrapped("B  ", layout_text(b), ", ", width) + "\n";
   return text + figures_text(difference) + times_text(difference, width) +
-         shardings_text(difference.shardings, width, most) +
-         collectives_text(difference.collectives, width, most);
+         shardings_text(difference.shardings, width, most) + collectives_text(difference, width, most);
 }
 
 std::string difference_json(const ProgramDifference& difference) {

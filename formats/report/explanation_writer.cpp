@@ -510,7 +510,7 @@ Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style)
   warning.message = fmt::format(
       "in {}, '{}' is gathered whole for {}{}: {}; a device sends {} for that, {} % of all that it sends",
       style.program.entry.name, reshard.tensor, reader, others,
-      change_of_form(reshard, style.program.layout.mesh), bytes_text(gather.bytes),
+      change_of_form(reshard, style.program.layout.mesh), bytes_beside(gather.bytes, style.device_memory),
       gather.share < 0.1 ? fmt::format("{:.1f}", 100 * gather.share)
                          : fmt::format("{:.0f}", 100 * gather.share));
   if (gather.removal) warning.hint = change_text(*gather.removal, style.program.layout) + " to avoid it";

@@ -16,6 +16,7 @@ struct ExplanationStyle {
   const ExplainedProgram& program;
   size_t width = 100;         // of the longest line of text
   size_t line_width = 10000;  // of the lines of a list, which stay whole for other programs
+  int64_t device_memory = 0;  // beside which a warning shows bytes; 0: not known
 };
 
 /// A line with the mesh and the layout, which stands above every explanation.

@@ -81,7 +81,8 @@ std::string fit_table(const FitReport& report, const TableOptions& options) {
       {"devices", "ZeRO", "microbatches", "recomputed", "memory", "step", is_one_axis(report) ? "" : "mesh"}};
   for (const FitTrial& trial : report.result.fits)
     rows.push_back({grouped(trial.layout.mesh.devices()), stage_text(trial), grouped(trial.microbatches),
-                    again_text(trial), bytes_text(trial.memory), seconds_text(trial.step_s),
+                    again_text(trial), bytes_beside(trial.memory, report.memory_limit),
+                    seconds_text(trial.step_s),
                     is_one_axis(report) ? "" : printable(to_string(trial.layout.mesh))});
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const std::vector<std::string>& row : rows)

@@ -45,10 +45,10 @@ std::string work_cell(const CostReport& report, double most) {
 
 std::string memory_cell(const CostReport& report, double most) {
   const auto peak = static_cast<double>(report.memory.peak);
-  std::string text = bytes_beside(report.memory.peak, report.device_memory);
+  std::string text = bytes_in(report, report.memory.peak);
   if (const int64_t excess = excess_memory(report); excess > 0)
-    text = fmt::format("<span class=bad>{}, does not fit: {} too much</span>", text,
-                       bytes_beside(excess, report.device_memory));
+    text =
+        fmt::format("<span class=bad>{}, does not fit: {} too much</span>", text, bytes_in(report, excess));
   return html_number(peak, text, html_bar({{peak, colour::kMemory}}, most));
 }
 
@@ -80,8 +80,7 @@ std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, cons
     html +=
         fmt::format("<i class=x style=\"left:{:.1f}%\"></i><small class=x style=\"left:{:.1f}%\">{}</small>",
                     100 * time.share(tick), 100 * time.share(tick), seconds_text(tick));
-  const bool is_binary = device_memory == 0 || memory_text(device_memory).ends_with("iB");
-  for (const double tick : round_numbers(memory, is_binary ? 2 : 10))
+  for (const double tick : round_numbers(memory, is_decimal(device_memory) ? 10 : 2))
     html += fmt::format(
         "<i class=y style=\"bottom:{:.1f}%\"></i><small class=y style=\"bottom:{:.1f}%\">{}</small>",
         100 * memory.share(tick), 100 * memory.share(tick),
@@ -180,7 +179,7 @@ std::string comparison_table(const std::vector<ComparedLayout>& layouts, const s
     }
     const auto sent = static_cast<double>(layout.report->communication.total.bytes_sent);
     html += work_cell(*layout.report, most.work) +
-            html_number(sent, bytes_text(layout.report->communication.total.bytes_sent),
+            html_number(sent, bytes_in(*layout.report, layout.report->communication.total.bytes_sent),
                         html_bar({{sent, colour::kCommunication}}, most.sent)) +
             memory_cell(*layout.report, most.memory) + training.cells(*layout.report) + "</tr>\n";
   }
@@ -192,9 +191,7 @@ std::string comparison_points(const std::vector<ComparedLayout>& layouts, const 
   const std::vector<CloudPoint> points = points_of(layouts, order);
   if (points.size() < kFewest || !largest_of(layouts).timed) return "";
   double least_work = points.front().work, most_work = 0;
-  int64_t least_memory = points.front().memory, most_memory = 0, device_memory = 0;
-  for (const ComparedLayout& layout : layouts)
-    if (layout.report) device_memory = layout.report->device_memory;
+  int64_t least_memory = points.front().memory, most_memory = 0;
   std::string front;
   for (const CloudPoint& point : points) {
     least_work = std::min(least_work, point.work);
@@ -210,7 +207,8 @@ std::string comparison_points(const std::vector<ComparedLayout>& layouts, const 
       "which are filled: {}.</p>{}",
       front,
       cloud(points, Scale(least_work, most_work),
-            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory)), device_memory));
+            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory)),
+            device_memory_of(layouts)));
 }
 
 }  // namespace mtfc

@@ -90,7 +90,7 @@ std::string alive_table(const CostReport& report, size_t top) {
     html += fmt::format("<tr>{}{}{}{}<td data-v=\"{}\">{}</td><td data-v=\"{}\">{}</td></tr>\n",
                         html_row_head(html_folded(members)), html_words(group.members.front()->kind),
                         html_number(members.size(), grouped(static_cast<int64_t>(members.size()))),
-                        html_number(group.bytes, bytes_text(group.bytes)), from, from, to, to);
+                        html_number(group.bytes, bytes_in(report, group.bytes)), from, from, to, to);
   }
   return html + std::string(html_table_end());
 }

@@ -62,8 +62,9 @@ std::string readers_markup(const CollectiveGroup& group) {
 
 }  // namespace
 
-std::string collectives_table(const Mesh& mesh, size_t section, const std::vector<CollectiveGroup>& groups,
-                              size_t top) {
+std::string collectives_table(const CostReport& report, size_t section,
+                              const std::vector<CollectiveGroup>& groups, size_t top) {
+  const Mesh& mesh = report.layout.mesh;
   const size_t count = std::min(top, groups.size());
   if (count == 0) return "";
   std::string html =
@@ -92,10 +93,10 @@ std::string collectives_table(const Mesh& mesh, size_t section, const std::vecto
       makers.push_back(&reshard->maker);
       runs += reshard->runs;
     }
-    html += fmt::format("<tr id={}>{}{}{}{}", collective_anchor(section, group),
-                        html_row_head(html_folded(members)),
-                        html_number(group.bytes, bytes_text(group.bytes)), html_number(runs, grouped(runs)),
-                        fmt::format("<td data-v=\"{0}\">{0}</td>", first.step.index()));
+    html += fmt::format(
+        "<tr id={}>{}{}{}{}", collective_anchor(section, group), html_row_head(html_folded(members)),
+        html_number(group.bytes, bytes_in(report, group.bytes)), html_number(runs, grouped(runs)),
+        fmt::format("<td data-v=\"{0}\">{0}</td>", first.step.index()));
     html += fmt::format(
         "<td class=word>{}<br>over {}</td><td class=\"word flow\">{}<br>{}</td><td class=\"word "
         "flow\">{}</td><td class=\"word flow\">{}</td></tr>\n",
@@ -140,9 +141,9 @@ std::string operations_table(const CostReport& report, size_t section,
         html_words(to_string(sum.phase)) + html_number(sum.count.runs, grouped(sum.count.runs)) +
         html_number(sum.time.seconds, seconds_text(sum.time.seconds)) +
         html_number(sum.count.flops, count_text(sum.count.flops, "")) +
-        html_number(sum.count.bytes_sent, bytes_text(sum.count.bytes_sent)) +
+        html_number(sum.count.bytes_sent, bytes_in(report, sum.count.bytes_sent)) +
         html_words(html_escaped(report.layout.mesh.names(sum.axes))) +
-        html_number(group.most_alive, bytes_text(group.most_alive)) +
+        html_number(group.most_alive, bytes_in(report, group.most_alive)) +
         fmt::format("<td data-v=\"{0}\">{0}</td></tr>\n", sum.index);
   }
   return html + std::string(html_table_end());

@@ -51,8 +51,8 @@ std::string memory_table(const MemoryCost& memory);
 std::string alive_table(const CostReport& report, size_t top);
 
 /// The first `top` groups, with the operations that each connects. `section` is the number of the layout in the page.
-std::string collectives_table(const Mesh& mesh, size_t section, const std::vector<CollectiveGroup>& groups,
-                              size_t top);
+std::string collectives_table(const CostReport& report, size_t section,
+                              const std::vector<CollectiveGroup>& groups, size_t top);
 /// The `top` costliest steps. The kinds of those collectives that the page lists are links to them.
 std::string operations_table(const CostReport& report, size_t section,
                              const std::vector<CollectiveGroup>& groups, size_t top);

@@ -43,8 +43,9 @@ NamedTotals in_order(const std::map<std::string, StepTotals>& totals) {
   return ordered;
 }
 
-std::string totals_table(const std::string& label, const std::string& name, const NamedTotals& totals,
-                         bool timed) {
+std::string totals_table(const CostReport& report, const std::string& label, const std::string& name,
+                         const NamedTotals& totals) {
+  const bool timed = report.time.has_value();
   if (totals.empty()) return "";
   double longest = 0, most_sent = 0;
   for (const auto& [unused, total] : totals) {
@@ -64,7 +65,7 @@ std::string totals_table(const std::string& label, const std::string& name, cons
           html_bar({{total.seconds, total.communicates ? colour::kCommunication : colour::kKernels}},
                    longest));
     html += html_number(total.flops, count_text(total.flops, "")) +
-            html_number(sent, bytes_text(total.bytes_sent),
+            html_number(sent, bytes_in(report, total.bytes_sent),
                         html_bar({{sent, colour::kCommunication}}, most_sent)) +
             "</tr>\n";
   }
@@ -99,7 +100,7 @@ std::string parts_table(const CostReport& report, size_t depth) {
             html_number(part.collectives_s, seconds_text(part.collectives_s)) +
             html_number(part.at_peak_s, seconds_text(part.at_peak_s)) +
             fmt::format("<td data-v=\"{:.4g}\">{:.0f} %</td>", share, 100 * share) +
-            html_number(sent, bytes_text(part.bytes_sent),
+            html_number(sent, bytes_in(report, part.bytes_sent),
                         html_bar({{sent, colour::kCommunication}}, most_sent)) +
             "</tr>\n";
   }
@@ -114,15 +115,14 @@ std::string totals_tables(const CostReport& report, size_t parts) {
     kinds[step.kind].add(step);
     if (!step.axes.empty()) axes[report.layout.mesh.names(step.axes)].add(step);
   }
-  const bool timed = report.time.has_value();
   std::string html = "<div class=pair><div><h4>By kind of step</h4>" +
-                     totals_table("time and bytes by kind of step", "kind", in_order(kinds), timed) +
+                     totals_table(report, "time and bytes by kind of step", "kind", in_order(kinds)) +
                      "</div>";
   if (!axes.empty())
     html += "<div><h4>By mesh axis</h4>" +
-            totals_table("time and bytes by mesh axis", "over", in_order(axes), timed) + "</div>";
+            totals_table(report, "time and bytes by mesh axis", "over", in_order(axes)) + "</div>";
   html += "</div>";
-  if (timed) html += parts_table(report, parts);
+  if (report.time) html += parts_table(report, parts);
   return html;
 }
 

@@ -46,8 +46,8 @@ std::vector<Figure> all_figures(const CostReport& report) {
   found.push_back({report.device_memory > 0
                        ? fmt::format("memory at the peak; a device has {}", memory_text(report.device_memory))
                        : "memory at the peak, per device",
-                   bytes_beside(report.memory.peak, report.device_memory), is_over});
-  found.push_back({"sent per device", bytes_text(report.communication.total.bytes_sent)});
+                   bytes_in(report, report.memory.peak), is_over});
+  found.push_back({"sent per device", bytes_in(report, report.communication.total.bytes_sent)});
   if (report.time)
     found.push_back({"efficiency (MFU)", fmt::format("{:.3g} %", 100 * report.time->efficiency)});
   found.push_back({"einsum per device", count_text(report.arithmetic.einsum_per_device, "FLOP")});
@@ -64,7 +64,7 @@ std::vector<Figure> all_figures(const CostReport& report) {
   found.push_back({"duplication", fmt::format("{:.3g}", report.arithmetic.duplication)});
   found.push_back({"imbalance", fmt::format("{:.3g}", report.arithmetic.imbalance)});
   if (const auto& nodes = report.communication.between_nodes)
-    found.push_back({"sent to other nodes, per node", bytes_text(nodes->most())});
+    found.push_back({"sent to other nodes, per node", bytes_in(report, nodes->most())});
   found.push_back({"collectives", grouped(report.communication.total.count)});
   if (report.plan) {
     found.push_back({"plan cost", report.plan->hardware.empty() ? grouped(plan_cost(report))
@@ -72,18 +72,18 @@ std::vector<Figure> all_figures(const CostReport& report) {
     found.push_back({"above the bound by", plan_gap_text(*report.plan)});
   }
   found.push_back({"variables and state, of the memory",
-                   bytes_text(report.memory.variables + report.memory.optimizer_state)});
+                   bytes_in(report, report.memory.variables + report.memory.optimizer_state)});
   return found;
 }
 
 }  // namespace
 
 std::string verdict(const CostReport& report) {
-  const std::string peak = bytes_beside(report.memory.peak, report.device_memory);
+  const std::string peak = bytes_in(report, report.memory.peak);
   std::string text;
   if (const int64_t excess = excess_memory(report); excess > 0)
     text = fmt::format("<strong>Does not fit:</strong> a device needs {} of memory, {} more than it has. ",
-                       peak, bytes_beside(excess, report.device_memory));
+                       peak, bytes_in(report, excess));
   const std::string form = text.empty() ? "verdict" : "verdict bad";
   if (report.time)
     text += fmt::format("A step takes {} on {} of {}, {:.0f} % of it communication that kernels do not hide",
@@ -92,7 +92,7 @@ std::string verdict(const CostReport& report) {
   else
     text += fmt::format("A step computes {} in einsums and sends {} on each of {}",
                         count_text(report.arithmetic.einsum_per_device, "FLOP"),
-                        bytes_text(report.communication.total.bytes_sent), on_devices(report));
+                        bytes_in(report, report.communication.total.bytes_sent), on_devices(report));
   if (form == "verdict")
     text += report.device_memory > 0
                 ? fmt::format("; it fits, with {} of a device's {}", peak, memory_text(report.device_memory))
@@ -125,7 +125,7 @@ std::string comparison_verdict(const std::vector<ComparedLayout>& layouts, const
         order.front() + 1, layout_markup(best.layout),
         best.time ? seconds_text(best.time->step_s)
                   : count_text(best.arithmetic.einsum_per_device, "FLOP") + " in einsums",
-        bytes_beside(best.memory.peak, best.device_memory), on_devices(best));
+        bytes_in(best, best.memory.peak), on_devices(best));
   } else {
     text = fmt::format("{}, none is possible and fits", of);
     form += " bad";

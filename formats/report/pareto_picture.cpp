@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/report/report_writer.h"
 #include "formats/report/scale.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -86,10 +87,11 @@ class Grid {
 };
 
 // By row: the round number that is nearest to it.
-std::map<size_t, std::string> row_labels(const Scale& memory) {
+std::map<size_t, std::string> row_labels(const Scale& memory, int64_t device_memory) {
   std::map<size_t, std::string> labels;
-  for (const double tick : round_numbers(memory, 2))
-    labels.emplace(place_of(memory.share(tick), kRows), bytes_text(static_cast<int64_t>(tick)));
+  for (const double tick : round_numbers(memory, is_decimal(device_memory) ? 10 : 2))
+    labels.emplace(place_of(memory.share(tick), kRows),
+                   bytes_beside(static_cast<int64_t>(tick), device_memory));
   return labels;
 }
 
@@ -119,7 +121,7 @@ std::string pareto_picture(const std::vector<ComparedLayout>& layouts, size_t wi
   if (points.size() < 2) return "";
   const Scale time = scale_of(points, &Point::seconds), memory = scale_of(points, &Point::bytes);
   if (time.to <= 0 || memory.to <= 0) return "";
-  const std::map<size_t, std::string> labels = row_labels(memory);
+  const std::map<size_t, std::string> labels = row_labels(memory, device_memory_of(layouts));
   size_t margin = 0;
   for (const auto& [row, label] : labels) margin = std::max(margin, label.size());
   const size_t columns = std::max(kLeastColumns, width - std::min(width, margin + 2));

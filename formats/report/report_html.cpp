@@ -39,8 +39,7 @@ std::vector<PageSection> sections_of(const ComparedLayout& layout, size_t number
       {"totals", "Totals", totals_tables(report, options.parts)},
       {"step", "A step over time", step_drawing(report)},
       {"operations", "Operations", operations_table(report, number, groups, options.top)},
-      {"collectives", "Collectives", collectives_table(report.layout.mesh, number, groups, options.top),
-       false},
+      {"collectives", "Collectives", collectives_table(report, number, groups, options.top), false},
       {"memory", "Memory at the peak", memory_table(report.memory)},
       {"alive", "Tensors alive at the peak", alive_table(report, options.top), false},
       {"tensors", "Tensors and the ranks that hold them", tensor_drawings(report), false}};

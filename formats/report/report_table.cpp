@@ -58,23 +58,25 @@ void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
     for (const auto& [key, totals] : report->communication.*map) keys.insert(key);
   for (const std::string& key : keys)
     rows.push_back({fmt::format("  {}{}", label, printable(key)), [key, map](const CostReport& report) {
-                      return bytes_text(total_of(report.communication.*map, key).bytes_sent);
+                      return bytes_in(report, total_of(report.communication.*map, key).bytes_sent);
                     }});
 }
 
 void add_node_rows(std::vector<Row>& rows, const Reports& reports) {
   const auto knows_nodes = [](const CostReport* r) { return r->communication.between_nodes.has_value(); };
   if (std::none_of(reports.begin(), reports.end(), knows_nodes)) return;
-  const auto add = [&](const std::string& label, const std::function<std::string(const NodeTotals&)>& text) {
+  using Text = std::function<std::string(const CostReport&, const NodeTotals&)>;
+  const auto add = [&](const std::string& label, const Text& text) {
     rows.push_back({label, [text](const CostReport& report) {
                       const auto& nodes = report.communication.between_nodes;
-                      return nodes ? text(*nodes) : std::string("-");
+                      return nodes ? text(report, *nodes) : std::string("-");
                     }});
   };
-  add("nodes",
-      [](const NodeTotals& nodes) { return grouped(static_cast<int64_t>(nodes.bytes_sent.size())); });
-  add("  sent to others, per node", [](const NodeTotals& nodes) { return bytes_text(nodes.most()); });
-  add("  by all nodes", [](const NodeTotals& nodes) { return bytes_text(nodes.all()); });
+  using Report = const CostReport&;
+  using Nodes = const NodeTotals&;
+  add("nodes", [](Report, Nodes nodes) { return grouped(static_cast<int64_t>(nodes.bytes_sent.size())); });
+  add("  sent to others, per node", [](Report r, Nodes nodes) { return bytes_in(r, nodes.most()); });
+  add("  by all nodes", [](Report r, Nodes nodes) { return bytes_in(r, nodes.all()); });
 }
 
 // Adds a row that says whether the memory of a device is enough: in words for one report, in percent for several.
@@ -100,7 +102,7 @@ void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t Grou
   for (const std::string& name : names)
     rows.push_back({"    of which " + printable(name), [name, bytes](const CostReport& report) {
                       const auto found = report.memory.groups.find(name);
-                      return bytes_text(found == report.memory.groups.end() ? 0 : found->second.*bytes);
+                      return bytes_in(report, found == report.memory.groups.end() ? 0 : found->second.*bytes);
                     }});
 }
 
@@ -133,7 +135,7 @@ std::vector<Row> total_rows(const Reports& reports) {
   std::vector<Row> rows = {
       {"devices", [](Report r) { return grouped(r.layout.mesh.devices()); }},
       {"parameters", [](Report r) { return count_text(r.parameters.count, ""); }},
-      {"  per device", [](Report r) { return bytes_text(r.parameters.bytes_per_device); }},
+      {"  per device", [](Report r) { return bytes_in(r, r.parameters.bytes_per_device); }},
       {"einsum, per device", [](Report r) { return count_text(r.arithmetic.einsum_per_device, "FLOP"); }},
       {"einsum, all devices", [](Report r) { return count_text(r.arithmetic.einsum_total, "FLOP"); }},
       {"einsum, useful", [](Report r) { return count_text(r.arithmetic.einsum_useful, "FLOP"); }},
@@ -142,7 +144,7 @@ std::vector<Row> total_rows(const Reports& reports) {
       {"other, per device", [](Report r) { return count_text(r.arithmetic.other_per_device, "FLOP"); }},
       {"collectives", [](Report r) { return grouped(r.communication.total.count); }},
       {"elements, per device", [](Report r) { return grouped(r.communication.total.elements); }},
-      {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.total.bytes_sent); }},
+      {"bytes sent, per device", [](Report r) { return bytes_in(r, r.communication.total.bytes_sent); }},
   };
   if (std::all_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->time.has_value(); })) {
     const std::vector<Row> time = {
@@ -181,14 +183,14 @@ std::vector<Row> total_rows(const Reports& reports) {
                     }});
   }
   const std::vector<Row> memory = {
-      {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
-      {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},
-      {"  optimizer state", [](Report r) { return bytes_text(r.memory.optimizer_state); }},
-      {"  inputs", [](Report r) { return bytes_text(r.memory.inputs); }},
-      {"  activations", [](Report r) { return bytes_text(r.memory.activations_at_peak); }},
-      {"  gradients", [](Report r) { return bytes_text(r.memory.gradients); }},
-      {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
-      {"  alignment and gaps", [](Report r) { return bytes_text(r.memory.gaps); }},
+      {"memory at the peak, per device", [](Report r) { return bytes_in(r, r.memory.peak); }},
+      {"  variables", [](Report r) { return bytes_in(r, r.memory.variables); }},
+      {"  optimizer state", [](Report r) { return bytes_in(r, r.memory.optimizer_state); }},
+      {"  inputs", [](Report r) { return bytes_in(r, r.memory.inputs); }},
+      {"  activations", [](Report r) { return bytes_in(r, r.memory.activations_at_peak); }},
+      {"  gradients", [](Report r) { return bytes_in(r, r.memory.gradients); }},
+      {"  workspace", [](Report r) { return bytes_in(r, r.memory.workspace); }},
+      {"  alignment and gaps", [](Report r) { return bytes_in(r, r.memory.gaps); }},
   };
   for (const Row& row : memory) {
     rows.push_back(row);
@@ -197,7 +199,7 @@ std::vector<Row> total_rows(const Reports& reports) {
     if (row.label == "  optimizer state") add_group_rows(rows, reports, &GroupMemory::optimizer_state);
   }
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; }))
-    rows.insert(rows.end() - 1, Row{"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
+    rows.insert(rows.end() - 1, Row{"  caches", [](Report r) { return bytes_in(r, r.memory.caches); }});
   return rows;
 }
 
@@ -230,7 +232,7 @@ std::vector<std::string> step_cells(const CostReport& report, const StepGroup& g
   if (report.time) cells.push_back(seconds_text(step.time.seconds));
   const std::string axes = report.layout.mesh.names(step.axes);
   cells.push_back(step.count.flops > 0 ? count_text(step.count.flops, "") : "");
-  cells.push_back(axes.empty() ? "" : bytes_text(step.count.bytes_sent));
+  cells.push_back(axes.empty() ? "" : bytes_in(report, step.count.bytes_sent));
   cells.push_back(axes);
   return cells;
 }
@@ -302,12 +304,12 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
   for (size_t i = 0; i < alive.size(); ++i)
     if (i < count)
       rows.push_back({shortened(printable(alive[i].name), options.width - 32), alive[i].kind,
-                      bytes_text(alive[i].bytes)});
+                      bytes_in(report, alive[i].bytes)});
     else
       rest += alive[i].bytes;
   if (alive.size() > count)
-    rows.push_back(
-        {fmt::format("{} more", grouped(static_cast<int64_t>(alive.size() - count))), "", bytes_text(rest)});
+    rows.push_back({fmt::format("{} more", grouped(static_cast<int64_t>(alive.size() - count))), "",
+                    bytes_in(report, rest)});
   const std::string where = report.memory.peak_step.empty()
                                 ? ""
                                 : shortened(printable(report.memory.peak_step), options.width - 34);
@@ -471,8 +473,8 @@ class RankingText {
     if (has_plan_) training("time", [](Training t) { return duration_text(t.seconds); });
     if (has_price_) training("price", [](Training t) { return t.price ? amount_text(*t.price) : "-"; });
     if (!has_price_)
-      made.push_back({"sent", [](Report r) { return bytes_text(r.communication.total.bytes_sent); }});
-    made.push_back({"memory", [](Report r) { return bytes_text(r.memory.peak); }});
+      made.push_back({"sent", [](Report r) { return bytes_in(r, r.communication.total.bytes_sent); }});
+    made.push_back({"memory", [](Report r) { return bytes_in(r, r.memory.peak); }});
     if (judges_) made.push_back({"fits", [](Report r) { return excess_memory(r) == 0 ? "yes" : "no"; }});
     if (has_totals_ || !timed_)
       made.push_back({"einsum", [](Report r) { return count_text(r.arithmetic.einsum_per_device, "FLOP"); }});
@@ -567,6 +569,16 @@ class RankingText {
 };
 
 }  // namespace
+
+std::string bytes_in(const CostReport& report, int64_t bytes) {
+  return bytes_beside(bytes, report.device_memory);
+}
+
+int64_t device_memory_of(const std::vector<ComparedLayout>& layouts) {
+  for (const ComparedLayout& layout : layouts)
+    if (layout.report) return layout.report->device_memory;
+  return 0;
+}
 
 std::string plan_gap_text(const PlanFigures& plan) {
   const double gap = plan_gap(plan);

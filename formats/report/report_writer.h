@@ -28,10 +28,15 @@ struct TableOptions {
   bool details = false;   // of a search
   bool color = false;     // what does not fit is red
 };
-/// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
-/// line each, the best first unless they come in order, then the totals of all; without these, the lines have the efficiency,
+/// All bytes in a report for people are in the units in which it calls the memory of a device: in GB beside one of 80 GB, in
+/// GiB beside one of 16 GiB and where none is known.
+std::string bytes_in(const CostReport& report, int64_t bytes);
+/// The memory of a device, as the reports of the layouts have it; 0: not known.
+int64_t device_memory_of(const std::vector<ComparedLayout>& layouts);
 /// By how much a plan costs more than its bound, `4.2 %`, or that no bound is known.
 std::string plan_gap_text(const PlanFigures& plan);
+/// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
+/// line each, the best first unless they come in order, then the totals of all; without these, the lines have the efficiency,
 /// the tokens per second, the time and the price of training as well.
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
 

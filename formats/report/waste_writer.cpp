@@ -43,25 +43,25 @@ Diagnostic warning_of_split(const UnevenSplit& split, const Mesh& mesh) {
       "choose a size that the number of devices divides, or a number that divides the size");
 }
 
-Diagnostic note_of_state(const CopiedState& state, const Mesh& mesh) {
+Diagnostic note_of_state(const CopiedState& state, const Mesh& mesh, int64_t device_memory) {
   const std::string& axis = mesh.axes()[static_cast<size_t>(state.axis)].name;
   return {
       {},
       fmt::format("each of the {} devices along {} holds a copy of the same optimizer state, which takes {}",
-                  grouped(mesh.size(state.axis)), axis, bytes_text(state.bytes)),
+                  grouped(mesh.size(state.axis)), axis, bytes_beside(state.bytes, device_memory)),
       fmt::format("\"shard_state_over\": \"{}\" in a layout file leaves {} on each", axis,
-                  bytes_text(state.least)),
+                  bytes_beside(state.least, device_memory)),
       Severity::kNote};
 }
 
 }  // namespace
 
-std::vector<Diagnostic> warnings_of(const Waste& waste, const Mesh& mesh) {
+std::vector<Diagnostic> warnings_of(const Waste& waste, const Mesh& mesh, int64_t device_memory) {
   std::vector<Diagnostic> warnings;
   for (const int axis : waste.unused_axes)
     warnings.push_back(warning_of_axis(mesh.axes()[static_cast<size_t>(axis)]));
   for (const UnevenSplit& split : waste.uneven) warnings.push_back(warning_of_split(split, mesh));
-  if (waste.state) warnings.push_back(note_of_state(*waste.state, mesh));
+  if (waste.state) warnings.push_back(note_of_state(*waste.state, mesh, device_memory));
   return warnings;
 }
 

@@ -36,16 +36,16 @@ std::string exact(int64_t bytes, int64_t step, const std::array<const char*, 7>&
   return fmt::format("{:.6g} {}B", value, prefixes[prefix]);
 }
 
-// True if people call so many bytes by a number in powers of 1000, such as 80 GB.
-bool is_decimal(int64_t bytes) {
-  const std::string decimal = exact(bytes, 1000, kDecimal), binary = exact(bytes, 1024, kBinary);
-  return !decimal.empty() && (binary.empty() || decimal.size() <= binary.size());
-}
-
 }  // namespace
 
 std::string bytes_text(int64_t bytes) {
   return scaled(bytes, 1024, kBinary, "B");
+}
+
+bool is_decimal(int64_t bytes) {
+  if (bytes <= 0) return false;
+  const std::string decimal = exact(bytes, 1000, kDecimal), binary = exact(bytes, 1024, kBinary);
+  return !decimal.empty() && (binary.empty() || decimal.size() <= binary.size());
 }
 
 std::string memory_text(int64_t bytes) {
@@ -54,7 +54,7 @@ std::string memory_text(int64_t bytes) {
 }
 
 std::string bytes_beside(int64_t bytes, int64_t memory) {
-  return memory > 0 && is_decimal(memory) ? scaled(bytes, 1000, kDecimal, "B") : bytes_text(bytes);
+  return is_decimal(memory) ? scaled(bytes, 1000, kDecimal, "B") : bytes_text(bytes);
 }
 
 std::string fit_text(int64_t needed, int64_t available) {

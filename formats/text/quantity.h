@@ -13,8 +13,9 @@ std::string bytes_text(int64_t bytes);
 /// The memory of a device, or a limit of it, as people call it: `80 GB` for 80e9 bytes, `16 GiB` for 16 * 2^30; otherwise
 /// bytes_text().
 std::string memory_text(int64_t bytes);
-/// In powers of 1000 if memory_text() shows `memory` so, otherwise, and where that is 0, in powers of 1024; three significant
-/// digits.
+/// True if memory_text() shows so many bytes in powers of 1000; false for 0.
+bool is_decimal(int64_t bytes);
+/// In powers of 1000 if `memory` is_decimal(), otherwise, and where that is 0, in powers of 1024; three significant digits.
 std::string bytes_beside(int64_t bytes, int64_t memory);
 /// Says whether `needed` bytes fit into `available`: `fits, 57.0 of 80 GB`, or `12.3 GB more than 80 GB`.
 std::string fit_text(int64_t needed, int64_t available);
