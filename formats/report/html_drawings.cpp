@@ -80,7 +80,6 @@ class Lane {
   explicit Lane(const TimeAxis& axis) : axis_(&axis) {}
 
   void add(const Piece& piece) {
-    busy_ += piece.end - piece.begin;
     const double from = axis_->column(piece.begin), to = axis_->column(piece.end);
     if (count_ > 0 && from <= to_ + 0.2 && to - from_ < 1) {
       to_ = std::max(to, to_);
@@ -94,7 +93,6 @@ class Lane {
     first_ = piece.step;
   }
 
-  double busy() const { return busy_; }
   std::string html() {
     flush();
     std::string text;
@@ -119,19 +117,26 @@ class Lane {
   }
 
   const TimeAxis* axis_;
-  double busy_ = 0, from_ = 0, to_ = 0;
+  double from_ = 0, to_ = 0;
   int count_ = 0;
   const StepCost* first_ = nullptr;
   std::map<int, std::string> narrow_;  // paths by colour
   std::string wide_;
 };
 
+// When the work of a step's first run ends. A collective whose result is unpacked where it is awaited ends there, which may be
+// long after its transfer.
+double end_of_work(const StepCost& step) {
+  const double run = step.time.seconds / static_cast<double>(std::max<int64_t>(1, step.count.runs));
+  return std::min(step.time.end_s, step.time.begin_s + run);
+}
+
 // The pieces of all steps, in the order of time. A step of a loop has one for each of its rounds; the rounds of a loop with too
 // many are drawn as one piece behind the first.
 std::vector<Piece> pieces_of(const CostReport& report) {
   std::vector<Piece> pieces;
   for (const StepCost& step : report.steps) {
-    const double begin = step.time.begin_s, end = step.time.end_s;
+    const double begin = step.time.begin_s, end = end_of_work(step);
     if (end <= begin) continue;
     pieces.push_back({begin, end, &step});
     for (const LoopTime& loop : report.time->loops) {
@@ -153,16 +158,16 @@ std::vector<Piece> pieces_of(const CostReport& report) {
 
 std::string lanes(const CostReport& report, const TimeAxis& axis) {
   std::map<std::string, Lane> lanes;
-  for (const Piece& piece : pieces_of(report)) {
-    const std::string axes = report.layout.mesh.names(piece.step->axes);
-    lanes.try_emplace(axes.empty() ? "" : "communication over " + axes, axis).first->second.add(piece);
-  }
+  for (const Piece& piece : pieces_of(report))
+    lanes.try_emplace(report.layout.mesh.names(piece.step->axes), axis).first->second.add(piece);
+  std::map<std::string, double> busy;  // as the totals by mesh axis have it
+  for (const StepCost& step : report.steps) busy[report.layout.mesh.names(step.axes)] += step.time.seconds;
   std::string text = "<p class=keys>" + html_key(colour::kForward, "forward") +
                      html_key(colour::kBackward, "backward") + html_key(colour::kUpdate, "update") + "</p>";
-  for (auto& [name, lane] : lanes) {
-    const std::string label =
-        fmt::format("{}, busy for {} ({:.0f} %)", name.empty() ? "kernels" : html_escaped(name),
-                    seconds_text(lane.busy()), 100 * lane.busy() / axis.total());
+  for (auto& [axes, lane] : lanes) {
+    const std::string label = fmt::format(
+        "{}, busy for {} ({:.0f} %)", axes.empty() ? "kernels" : "communication over " + html_escaped(axes),
+        seconds_text(busy[axes]), 100 * busy[axes] / axis.total());
     text += fmt::format(
         "<p class=scale>{}</p><svg class=lane viewBox=\"0 0 {} 10\" preserveAspectRatio=none role=img "
         "aria-label=\"{}\">{}{}</svg>",

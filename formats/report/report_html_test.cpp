@@ -171,6 +171,19 @@ TEST_CASE("the timeline has a lane for kernels and one for each group of axes") 
   CHECK(has(step_drawing(report), "x=\"750.0\" width=\"250.0\""));
 }
 
+TEST_CASE("a collective that is awaited long after its transfer is busy for its transfer alone") {
+  CostReport report = *example().report;
+  report.time.emplace().step_s = 8;
+  report.steps = {step("a", 0, 8), step("b", 2, 7, {0})};
+  report.steps[1].time.seconds = 1;  // and it is unpacked at 7
+  const std::string drawn = step_drawing(report);
+  CHECK(has(drawn, "communication over rows, busy for 1.00 s (12 %)"));
+  CHECK(has(drawn, "x=\"250.0\" width=\"125.0\""));
+  // The totals have the same figure.
+  CHECK(
+      has(totals_tables(report, 3), "<th scope=row>rows</th><td data-v=\"1\">1</td><td data-v=\"1\">1.00 s"));
+}
+
 TEST_CASE("time and memory share an axis") {
   // Steps 0 and 2 are kernels, and step 1 starts a collective that begins only after step 2.
   CostReport report = *example().report;
@@ -198,6 +211,10 @@ TEST_CASE("all rounds of a loop are drawn") {
   time.steps = {{1, 0, 1, ""}, {1, 1, 2, ""}, {0, 2, 10, ""}, {0, 10, 10, ""}};
   time.loops = {{0, 2, 2, 5}};
   report.steps = {step("a", 0, 1), step("b", 1, 2, {0})};
+  for (StepCost& each : report.steps) {
+    each.time.seconds = 5;
+    each.count.runs = 5;
+  }
   report.memory = {};
   report.memory_over_steps = {{0, 0, 0, 0}, {100, 400, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 1};
   const std::string drawn = step_drawing(report);
