@@ -46,16 +46,19 @@ std::string work_cell(const CostReport& report, double most) {
 std::string memory_cell(const CostReport& report, double most) {
   const auto peak = static_cast<double>(report.memory.peak);
   std::string text = bytes_in(report, report.memory.peak);
-  if (const int64_t excess = excess_memory(report); excess > 0)
+  const int64_t excess = excess_memory(report);
+  if (excess > 0)
     text =
         fmt::format("<span class=bad>{}, does not fit: {} too much</span>", text, bytes_in(report, excess));
-  return html_number(peak, text, html_bar({{peak, colour::kMemory}}, most));
+  return html_number(peak, text,
+                     html_bar({{peak, excess > 0 ? colour::kBeyondLimit : colour::kMemory}}, most));
 }
 
 struct CloudPoint {
   size_t number;  // of the layout as given, from 1
   double work;
   int64_t memory;
+  bool fits;
   bool is_first;  // no other layout is better in everything
 };
 
@@ -66,16 +69,27 @@ std::vector<CloudPoint> points_of(const std::vector<ComparedLayout>& layouts,
   std::vector<CloudPoint> points;
   for (size_t rank = 0; rank < std::min(kMost, order.size()); ++rank)
     if (const auto& report = layouts[order[rank]].report)
-      points.push_back({order[rank] + 1, work_of(*report), report->memory.peak,
+      points.push_back({order[rank] + 1, work_of(*report), report->memory.peak, excess_memory(*report) == 0,
                         std::find(front.begin(), front.end(), order[rank]) != front.end()});
   return points;
 }
 
+std::string point_markup(const CloudPoint& point, bool is_numbered, const Scale& time, const Scale& memory) {
+  const std::string form = point.is_first ? "front" : is_numbered ? "number" : "dot";
+  return fmt::format("<span class={} style=\"left:{:.1f}%;bottom:{:.1f}%\">{}</span>",
+                     point.fits ? form : "\"" + form + " over\"", 100 * time.share(point.work),
+                     100 * memory.share(static_cast<double>(point.memory)),
+                     is_numbered ? fmt::format("{}", point.number) : "");
+}
+
+// `limit` is the memory of a device where it is drawn, otherwise 0.
 std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, const Scale& memory,
-                  int64_t device_memory) {
+                  int64_t device_memory, int64_t limit) {
   constexpr size_t kMostNumbered = 30;  // beyond, only points of the front have numbers
-  std::string html =
-      "<div class=cloud role=img aria-label=\"the layouts as points, by the time of a step and by memory\">";
+  std::string html = fmt::format(
+      "<div class=cloud role=img aria-label=\"the layouts as points, by the time of a step and by "
+      "memory{}\">",
+      limit > 0 ? ", and the memory of a device as a line" : "");
   for (const double tick : round_numbers(time, 10))
     html +=
         fmt::format("<i class=x style=\"left:{:.1f}%\"></i><small class=x style=\"left:{:.1f}%\">{}</small>",
@@ -85,18 +99,14 @@ std::string cloud(const std::vector<CloudPoint>& points, const Scale& time, cons
         "<i class=y style=\"bottom:{:.1f}%\"></i><small class=y style=\"bottom:{:.1f}%\">{}</small>",
         100 * memory.share(tick), 100 * memory.share(tick),
         bytes_beside(static_cast<int64_t>(tick), device_memory));
+  if (limit > 0)
+    html += fmt::format("<i class=limit style=\"bottom:{:.1f}%\"></i>",
+                        100 * memory.share(static_cast<double>(limit)));
   // The front is drawn last, so that nothing covers it.
   for (const bool is_first : {false, true})
-    for (const CloudPoint& point : points) {
-      if (point.is_first != is_first) continue;
-      const bool is_numbered = is_first || points.size() <= kMostNumbered;
-      html += fmt::format("<span class={} style=\"left:{:.1f}%;bottom:{:.1f}%\">{}</span>",
-                          is_first      ? "front"
-                          : is_numbered ? "number"
-                                        : "dot",
-                          100 * time.share(point.work), 100 * memory.share(static_cast<double>(point.memory)),
-                          is_numbered ? fmt::format("{}", point.number) : "");
-    }
+    for (const CloudPoint& point : points)
+      if (point.is_first == is_first)
+        html += point_markup(point, is_first || points.size() <= kMostNumbered, time, memory);
   return html + "</div>";
 }
 
@@ -193,7 +203,9 @@ std::string comparison_points(const std::vector<ComparedLayout>& layouts, const 
   double least_work = points.front().work, most_work = 0;
   int64_t least_memory = points.front().memory, most_memory = 0;
   std::string front;
+  bool all_fit = true;
   for (const CloudPoint& point : points) {
+    all_fit = all_fit && point.fits;
     least_work = std::min(least_work, point.work);
     most_work = std::max(most_work, point.work);
     least_memory = std::min(least_memory, point.memory);
@@ -201,14 +213,23 @@ std::string comparison_points(const std::vector<ComparedLayout>& layouts, const 
     if (point.is_first) front += (front.empty() ? "" : ", ") + fmt::format("{}", point.number);
   }
   if (most_work <= 0 || most_memory <= 0) return "";
+  constexpr int64_t kFar = 4;  // times the most memory: the points would be close together at the bottom
+  const int64_t device = device_memory_of(layouts), limit = device / kFar > most_memory ? 0 : device;
+  if (limit > 0) {
+    least_memory = std::min(least_memory, limit);
+    most_memory = std::max(most_memory, limit);
+  }
+  std::string notes;
+  if (limit > 0) notes += fmt::format(" The red line marks the {} of a device.", memory_text(limit));
+  if (!all_fit) notes += " What does not fit is red.";
   return fmt::format(
       "<p class=dim>Time of a step (to the right) and memory of a device (upwards). The numbers are those of "
-      "the list above. No other layout has as short a step, as little memory and as few devices as these, "
+      "the list above.{} No other layout{} has as short a step, as little memory and as few devices as "
+      "these, "
       "which are filled: {}.</p>{}",
-      front,
+      notes, !all_fit && has_best(layouts) ? " that fits" : "", front,
       cloud(points, Scale(least_work, most_work),
-            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory)),
-            device_memory_of(layouts)));
+            Scale(static_cast<double>(least_memory), static_cast<double>(most_memory)), device, limit));
 }
 
 }  // namespace mtfc

@@ -6,8 +6,8 @@
 
 namespace mtfc {
 
-/// Colours are the classes c1 to c15, of bars as of drawings; html_parts.h says what they mean. `bad` is red, for what is beyond a
-/// limit alone. What has the class `screen` is left out on paper, and
+/// Colours are the classes c1 to c15, of bars as of drawings; html_parts.h says what they mean. `bad` and c5 are red, for what is
+/// beyond a limit alone. What has the class `screen` is left out on paper, and
 /// `paper` on screens.
 std::string_view html_style();
 std::string_view html_script();

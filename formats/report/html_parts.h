@@ -14,9 +14,9 @@ namespace mtfc {
 
 /// What the colours c1 to c15 of html_page.h mean, the same on all pages and in all drawings.
 namespace colour {
-inline constexpr int kKernels = 1, kMemory = 2, kCommunication = 3, kVariables = 4, kGroup = 6, kInputs = 7,
-                     kBackward = 8, kAtPeak = 9, kForward = 10, kUpdate = 11, kWorkspace = 12,
-                     kActivations = 13, kSecondGroup = 14, kGradients = 15;
+inline constexpr int kKernels = 1, kMemory = 2, kCommunication = 3, kVariables = 4, kBeyondLimit = 5,
+                     kGroup = 6, kInputs = 7, kBackward = 8, kAtPeak = 9, kForward = 10, kUpdate = 11,
+                     kWorkspace = 12, kActivations = 13, kSecondGroup = 14, kGradients = 15;
 /// That of the variables and the state of a group, by its number: two take turns.
 inline constexpr int of_group(size_t number) {
   return number % 2 == 0 ? kGroup : kSecondGroup;

@@ -24,7 +24,7 @@ code{font-size:.95em;overflow-wrap:anywhere}
 nav{font-size:.9rem;margin:1em 0}nav ul{margin:0;padding:0;list-style:none}nav>ul>li{margin:.35em 0;overflow-wrap:anywhere}
 nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;font-size:.85rem}
 .c1{background:var(--c1);fill:var(--c1)}.c2{background:var(--c2);fill:var(--c2)}.c3{background:var(--c3);fill:var(--c3)}
-.c4{background:var(--c4);fill:var(--c4)}.c6{background:var(--c6);fill:var(--c6)}
+.c4{background:var(--c4);fill:var(--c4)}.c5{background:var(--bad);fill:var(--bad)}.c6{background:var(--c6);fill:var(--c6)}
 .c7{background:var(--c7);fill:var(--c7)}.c8{background:var(--c8);fill:var(--c8)}.c9{background:var(--c9);fill:var(--c9)}
 .c10{background:var(--c10);fill:var(--c10)}.c11{background:var(--c11);fill:var(--c11)}.c12{background:var(--c12);fill:var(--c12)}
 .c13{background:var(--c13);fill:var(--c13)}.c14{background:var(--c14);fill:var(--c14)}.c15{background:var(--c15);fill:var(--c15)}
@@ -41,6 +41,7 @@ nav ul ul{display:flex;flex-wrap:wrap;gap:.1rem 1rem;margin:.1em 0 .2em 1.2em;fo
 .cloud>*{position:absolute}.cloud span{transform:translate(-50%,50%);border-radius:1rem;border:2px solid var(--c1);background:var(--back)}
 .cloud .number,.cloud .front{min-width:1.6rem;padding:0 .2rem;font-size:.8rem;text-align:center}
 .cloud .front{background:var(--c1);color:var(--back);font-weight:600}.cloud .dot{width:.6rem;height:.6rem}
+.cloud .over{border-color:var(--bad)}.cloud .front.over{background:var(--bad)}.cloud i.limit{left:0;right:0;border-top:2px solid var(--bad)}
 .cloud small{color:var(--dim);white-space:nowrap}.cloud small.x{top:100%;transform:translateX(-50%)}
 .cloud small.y{right:calc(100% + .4rem);transform:translateY(50%)}.cloud i.x{top:0;bottom:0;border-left:1px dashed var(--line)}
 .cloud i.y{left:0;right:0;border-top:1px dashed var(--line)}

@@ -76,6 +76,21 @@ std::vector<Figure> all_figures(const CostReport& report) {
   return found;
 }
 
+// `None of the 3 layouts fits`, and what the smallest, which is the first of the order, lacks.
+std::string none_fits(const std::vector<ComparedLayout>& layouts, size_t smallest, int64_t possible) {
+  if (possible == 0) return "None of the layouts is possible";
+  const CostReport& report = *layouts[smallest].report;
+  std::string text = possible == 1   ? "The only layout"
+                     : possible == 2 ? "Neither of the 2 layouts"
+                                     : fmt::format("None of the {} layouts", grouped(possible));
+  if (possible < static_cast<int64_t>(layouts.size()))
+    text += possible == 1 ? " that is possible" : " that are possible";
+  text += possible == 1 ? " does not fit" : " fits";
+  return fmt::format("{}: {} needs {} of memory, {} more than a device has", text,
+                     possible == 1 ? "it" : fmt::format("number {}, the smallest,", smallest + 1),
+                     bytes_in(report, report.memory.peak), bytes_in(report, excess_memory(report)));
+}
+
 }  // namespace
 
 std::string verdict(const CostReport& report) {
@@ -116,22 +131,22 @@ std::string comparison_verdict(const std::vector<ComparedLayout>& layouts, const
   const int64_t impossible = count([](const ComparedLayout& layout) { return !layout.report; });
   const int64_t too_large =
       count([](const ComparedLayout& layout) { return layout.report && excess_memory(*layout.report) > 0; });
+  const auto all = static_cast<int64_t>(layouts.size());
   std::string text, form = "verdict";
-  const std::string of = fmt::format("Of {} layouts", grouped(static_cast<int64_t>(layouts.size())));
   if (has_best(layouts)) {
     const CostReport& best = *layouts[order.front()].report;
     text = fmt::format(
-        "{}, number {} is the best: <strong>{}</strong>, {} a step and {} of memory on each of {}", of,
-        order.front() + 1, layout_markup(best.layout),
+        "Of {} layouts, number {} is the best: <strong>{}</strong>, {} a step and {} of memory on each of {}",
+        grouped(all), order.front() + 1, layout_markup(best.layout),
         best.time ? seconds_text(best.time->step_s)
                   : count_text(best.arithmetic.einsum_per_device, "FLOP") + " in einsums",
         bytes_in(best, best.memory.peak), on_devices(best));
+    if (too_large > 0)
+      text += fmt::format("; {} {} not fit", grouped(too_large), too_large == 1 ? "does" : "do");
   } else {
-    text = fmt::format("{}, none is possible and fits", of);
+    text = none_fits(layouts, order.front(), all - impossible);
     form += " bad";
   }
-  if (too_large > 0)
-    text += fmt::format("; {} {} not fit", grouped(too_large), too_large == 1 ? "does" : "do");
   if (impossible > 0)
     text += fmt::format("; {} {} not possible", grouped(impossible), impossible == 1 ? "is" : "are");
   return fmt::format("<p class=\"{}\">{}.</p>\n", form, text);

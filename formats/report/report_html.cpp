@@ -82,7 +82,7 @@ class Page {
                "</style></head>\n<body><header><h1>{}</h1><p class=dim>{}</p>{}</header>\n<nav "
                "aria-label=Contents><ul>\n{}</ul></nav>\n<main>\n<p class=\"paper dim\">On paper, tables end "
                "after their first rows, and long tables, drawings of tensors and most about other layouts "
-               "than the best are left out. The page on a screen has them "
+               "than the first are left out. The page on a screen has them "
                "all.</p>\n{}</main>\n<script>{}</script></body></html>\n",
                model, subtitle, lead, contents_, body_, html_script());
   }
@@ -102,7 +102,9 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     std::vector<PageSection> inner;
     if (!points.empty()) inner.push_back({"points", "Time and memory", points});
     page.add({"comparison", "Layouts",
-              "<p class=dim>The best comes first. Numbers say in which order the layouts were given.</p>\n" +
+              fmt::format("<p class=dim>{} comes first. Numbers say in which order the layouts were "
+                          "given.</p>\n",
+                          has_best(layouts) ? "The best" : "The layout that needs least memory") +
                   comparison_table(layouts, order, kMostInDetail)},
              inner);
   }
@@ -126,7 +128,7 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
   }
   std::string subtitle = html_escaped(entry) + ", predicted by mtfc";
   if (shown > kMostInDetail)
-    subtitle += fmt::format(". The best {} of {} layouts are shown in detail", kMostInDetail, shown);
+    subtitle += fmt::format(". The first {} of {} layouts are shown in detail", kMostInDetail, shown);
   page.add({"origin", "Where the figures come from", origin_list(options.origin, model)}, {});
   return page.html(html_escaped(model), subtitle, lead);
 }

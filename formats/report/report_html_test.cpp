@@ -412,7 +412,49 @@ TEST_CASE("a page begins with what it comes to, and has five large figures") {
   const std::string several = page_of({layout, fitting, impossible});
   CHECK(has(several, "<p class=\"verdict\">Of 3 layouts, number 2 is the best: <strong>rows:2,<wbr>cols:16"));
   CHECK(has(several, "; 1 does not fit; 1 is not possible.</p>"));
-  CHECK(has(page_of({layout, layout}), "<p class=\"verdict bad\">Of 2 layouts, none is possible and fits"));
+}
+
+TEST_CASE("of layouts that do not fit, none is called the best, and all that shows their memory is red") {
+  std::vector<ComparedLayout> layouts(3, example());
+  for (size_t i = 0; i < 3; ++i) {
+    layouts[i].report->time.emplace().step_s = static_cast<double>(i + 1);
+    layouts[i].report->memory.peak = static_cast<int64_t>(5 - i) << 20;  // 5, 4 and 3 MiB
+    layouts[i].report->device_memory = 2 << 20;
+  }
+  const std::string page = page_of(layouts);
+  CHECK(has(page,
+            "<p class=\"verdict bad\">None of the 3 layouts fits: number 3, the smallest, needs 3.00 MiB of "
+            "memory, 1.00 MiB more than a device has.</p>"));
+  CHECK(has(page, "The layout that needs least memory comes first."));
+  for (const char* praise : {"The best", "class=best", "is the best"}) CHECK_FALSE(has(page, praise));
+  CHECK(has(page, "1.00 MiB too much</span><div class=bar><i class=c5 style=\"width:60.0%\">"));
+  CHECK(count(page, "<div class=bar><i class=c5 ") == 3);
+  CHECK(count(page, "<span class=\"front over\" ") == 3);
+  CHECK(
+      has(page, " The red line marks the 2 MiB of a device. What does not fit is red. No other layout has"));
+  CHECK(count(page, "<i class=limit style=\"bottom:") == 1);
+  CHECK(
+      has(page_of({layouts[0], layouts[1]}), "Neither of the 2 layouts fits: number 2, the smallest, needs"));
+  ComparedLayout impossible = example();
+  impossible.report.reset();
+  CHECK(
+      has(page_of({layouts[0], impossible}),
+          "The only layout that is possible does not fit: it needs 5.00 MiB of memory, 3.00 MiB more than a "
+          "device has; 1 is not possible.</p>"));
+  CHECK(has(page_of({layouts[0], layouts[1], layouts[2], impossible}),
+            "None of the 3 layouts that are possible fits: number 3, "));
+  // The smallest fits.
+  for (ComparedLayout& layout : layouts) layout.report->device_memory = 7 << 19;  // 3.5 MiB
+  const std::string mixed = page_of(layouts);
+  CHECK(count(mixed, "<div class=bar><i class=c5 ") == 2);
+  CHECK(count(mixed, "<span class=\"number over\" ") == 2);
+  CHECK(count(mixed, "<span class=front ") == 1);
+  CHECK(has(mixed, "No other layout that fits has as short a step"));
+  CHECK(has(mixed, "The best comes first."));
+  // All fit by far: a line would leave no room for the points.
+  for (ComparedLayout& layout : layouts) layout.report->device_memory = 80'000'000'000;
+  CHECK_FALSE(has(page_of(layouts), "<i class=limit"));
+  CHECK_FALSE(has(page_of(layouts), "The red line"));
 }
 
 TEST_CASE("the memory of a device is a line in the drawing, unless it is far above the peak") {

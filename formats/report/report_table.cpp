@@ -411,7 +411,9 @@ class RankingText {
 
   std::string text() const {
     const CostReport& best = *layouts_[order_.front()].report;
-    const std::string by = timed_ ? "step time on " + printable(best.time->hardware) : "bytes sent";
+    const std::string by = !has_best_ ? "memory"
+                           : timed_   ? "step time on " + printable(best.time->hardware)
+                                      : "bytes sent";
     std::string text =
         wrapped("",
                 fmt::format("{}, {}: {}, ordered by {}{}", printable(best.model), printable(best.entry),

@@ -124,6 +124,7 @@ TEST_CASE("layouts that do not fit into a device are said so, and none of them i
   CHECK(has(one_fits, "\n1 layout does not fit into the 4 MiB that a device may use\n"));
   const std::string none = report_table({on_device(2, 4 << 20), on_device(4, 4 << 20)}, {});
   CHECK_FALSE(has(none, "best"));
+  CHECK(none.starts_with("two_layer, train: 2 layouts, ordered by memory\n"));
   CHECK(has(none, "\nno layout fits into the 4 MiB that a device may use; the smallest needs "));
   CHECK(widest(none) <= 80);
 }
