@@ -7,6 +7,7 @@
 #include "formats/report/metrics_writer.h"
 #include "formats/report/run_curves.h"
 #include "formats/report/run_summary.h"
+#include "formats/report/runs_verdict.h"
 #include "formats/report/runs_writer.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
@@ -18,6 +19,7 @@ constexpr std::string_view kRunsStyle = R"(
 .meter{height:.7rem;min-width:8rem;background:var(--back);border:1px solid var(--line);margin:.15rem 0}
 .meter i{display:block;height:100%}.list th[scope=row]{text-align:left;font-weight:400;cursor:auto;position:static}
 .list tfoot th,.list tfoot td{font-weight:600}
+.beside thead th{white-space:normal;overflow-wrap:anywhere;min-width:4rem}
 @media print{h2{break-before:auto}.plots{grid-template-columns:1fr 1fr}.plot-area{height:9rem}
 .list tbody tr:nth-child(n){display:table-row}}
 )";
@@ -167,9 +169,11 @@ std::string time_meter(double seconds, double most, const char* colour) {
                      most > 0 ? 100 * seconds / most : 0, colour);
 }
 
-std::string runs_table_beginning(const std::string& label, const std::vector<std::string>& heads) {
+// `form` is the class of the table.
+std::string runs_table_beginning(const std::string& label, const std::vector<std::string>& heads,
+                                 const std::string& form = "list") {
   std::string html = fmt::format(
-      "<div class=wide tabindex=0 role=group aria-label=\"{0}\"><table class=list><thead><tr>", label);
+      "<div class=wide tabindex=0 role=group aria-label=\"{}\"><table class=\"{}\"><thead><tr>", label, form);
   for (const std::string& head : heads) html += fmt::format("<th scope=col>{}</th>", head);
   return html + "</tr></thead><tbody>\n";
 }
@@ -229,24 +233,34 @@ std::string times_of(const ReportedRun& run, const std::string& file) {
   return html;
 }
 
-// A row for each fact and metric, and a column for each run; of two runs, also the second less the first, in percent.
+// What ran, folded: a row for each fact, and a column for each run.
+std::string facts_side_by_side(const RunsReport& report, std::vector<std::string> heads) {
+  if (!report.has_times_of_each()) return "";
+  heads.front() = "fact";
+  std::string html = "<details class=more><summary>Commands, layouts and hosts</summary>" +
+                     runs_table_beginning("what ran, side by side", heads);
+  for (size_t fact = 0; fact < facts_of(report.measured.front()).size(); ++fact) {
+    html += fmt::format("<tr><th scope=row>{}</th>", facts_of(report.measured.front())[fact].first);
+    for (const ReportedRun& run : report.measured) {
+      const auto facts = facts_of(run);
+      html += fmt::format("<td class=\"word flow\">{}</td>",
+                          fact < facts.size() ? html_escaped(facts[fact].second) : "");
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div></details>";
+}
+
+// A row for each metric, and a column for each run; of two runs, also the second less the first, in percent.
 std::string side_by_side(const RunsReport& report) {
   if (report.logs.size() < 2) return "";
   std::vector<std::string> heads = {"figure"};
   for (const MetricsLog& log : report.logs) heads.push_back(html_escaped(log.file));
+  const std::string facts = facts_side_by_side(report, heads);
   const bool is_pair = report.logs.size() == 2;
   if (is_pair) heads.push_back("change");
-  std::string html = "<h2>Side by side</h2>" + runs_table_beginning("the runs side by side", heads);
-  if (report.has_times_of_each())
-    for (size_t fact = 0; fact < facts_of(report.measured.front()).size(); ++fact) {
-      html += fmt::format("<tr><th scope=row>{}</th>", facts_of(report.measured.front())[fact].first);
-      for (const ReportedRun& run : report.measured) {
-        const auto facts = facts_of(run);
-        html += fmt::format("<td class=\"word flow\">{}</td>",
-                            fact < facts.size() ? html_escaped(facts[fact].second) : "");
-      }
-      html += is_pair ? "<td></td></tr>\n" : "</tr>\n";
-    }
+  std::string html =
+      "<h2>Side by side</h2>" + runs_table_beginning("the runs side by side", heads, "list beside");
   std::vector<std::vector<MetricSummary>> all;
   for (const MetricsLog& log : report.logs) all.push_back(summaries_of(log));
   for (const MetricSummary& metric : all.front()) {
@@ -272,7 +286,7 @@ std::string side_by_side(const RunsReport& report) {
     html += fmt::format("<tr><th scope=row>{}</th>{}</tr>\n",
                         html_escaped(ShownMetric(metric).name(metric.name)), cells);
   }
-  return html + "</tbody></table></div>";
+  return html + "</tbody></table></div>" + facts;
 }
 
 std::string all_figures(const RunsReport& report) {
@@ -315,9 +329,10 @@ std::string runs_html(const RunsReport& report) {
       "run</title>\n<style>{}{}{}</style></head>"
       "\n<body><main><h1>{}</h1>",
       title, html_style(), kCurveStyle, kRunsStyle, title);
+  html += fmt::format("<p class=verdict>{}</p>", html_escaped(runs_verdict(report)));
   for (const MetricsLog& log : report.logs)
     html += fmt::format("<p class=dim>{}: {}</p>", html_escaped(log.file), extent_text(log));
-  html += run_facts(report) + run_tiles(report) + side_by_side(report) + output_plots(report) +
+  html += run_tiles(report) + side_by_side(report) + run_facts(report) + output_plots(report) +
           throughput_plots(report);
   for (size_t i = 0; i < report.measured.size(); ++i)
     html += times_of(report.measured[i], report.has_times_of_each() ? report.logs[i].file : "");

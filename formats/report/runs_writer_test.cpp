@@ -141,6 +141,27 @@ TEST_CASE("the page has a drawing for each metric, and needs nothing from elsewh
             "<td class=\"word flow\">batch:rows"));
 }
 
+TEST_CASE("a page begins with a sentence, and has figures before the facts") {
+  RunsReport report = report_of({"a<b>.jsonl"});
+  report.measured = {read_run_report(kReport, "report.json")};
+  const std::string one = runs_html(report);
+  CHECK(
+      has(one,
+          "<h1>m</h1><p class=verdict>The loss fell from 4 to 2 in 4 steps, 250 ms each; in 1 step it is no "
+          "finite number; the validation loss was 1.5 at step 2.</p><p class=dim>a&lt;b&gt;.jsonl: steps"));
+  CHECK(one.find("<dl class=\"figures large\">") < one.find("<dt>command</dt>"));
+  RunsReport two = report_of({"a<b>.jsonl", "c.jsonl"});
+  two.measured = {read_run_report(kReport, "a.json"), read_run_report(kReport, "b.json")};
+  const std::string both = runs_html(two);
+  CHECK(has(
+      both,
+      "<p class=verdict>a&lt;b&gt;.jsonl and c.jsonl end with the same loss, 2 after 4 steps each; a step "
+      "of both takes 250 ms.</p>"));
+  CHECK(both.find("<th scope=row>loss, at last</th>") < both.find("<th scope=row>command</th>"));
+  CHECK(both.find("<details class=more><summary>Commands, layouts and hosts</summary>") <
+        both.find("<th scope=row>command</th>"));
+}
+
 TEST_CASE("the size of the page does not grow with the number of steps") {
   const auto size = [](int steps) {
     std::string text;

@@ -1,0 +1,14 @@
+#pragma once
+// What runs came to, in a sentence: whether the loss fell, and how long a step took.
+
+#include <string>
+
+#include "formats/report/runs_writer.h"
+
+namespace mtfc {
+
+/// One sentence, as plain text. Of one run: how the loss changed and where that of held-out data was least; of several: which ends
+/// with the least loss, and which has the shortest steps.
+std::string runs_verdict(const RunsReport& report);
+
+}  // namespace mtfc
