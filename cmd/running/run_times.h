@@ -29,6 +29,7 @@ class MeanRunTime {
  public:
   void add(RunTime time) {
     if (++runs_ == 2) sum_ = {};
+    shortest_ = runs_ == 1 ? time.total : std::min(shortest_, time.total);
     sum_.inputs += time.inputs;
     sum_.total += time.total;
   }
@@ -36,10 +37,13 @@ class MeanRunTime {
     const auto counted = static_cast<double>(std::max<int64_t>(1, runs_ - 1));
     return {sum_.inputs / counted, sum_.total / counted};
   }
+  /// The seconds of the shortest run; 0 without one.
+  double shortest() const { return shortest_; }
 
  private:
   int64_t runs_ = 0;
   RunTime sum_;
+  double shortest_ = 0;
 };
 
 }  // namespace mtfc

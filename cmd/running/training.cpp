@@ -355,9 +355,7 @@ std::string steps_summary(const ProgramRun& run, const StepsTaken& taken) {
     peak = workload_of(run, taken.work.rows,
                        higher_peaks(*run.peaks, measured_peaks(run.main, run.executor.devices())))
                .peak;
-  const std::optional<double> mfu = efficiency(peak, mean);
-  return text + (mfu ? fmt::format(", MFU {:.3g} %", 100 * *mfu)
-                     : ", MFU not known (the peak rate was measured beside other work)");
+  return text + ", " + mfu_text(peak, mean, taken.time.shortest());
 }
 
 void tell_steps(const ProgramRun& run, const StepsTaken& taken) {

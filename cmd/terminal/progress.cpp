@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -74,6 +75,15 @@ std::optional<double> efficiency(const PeakTime& peak, double seconds) {
   return peak.seconds / seconds;
 }
 
+std::string mfu_text(const PeakTime& peak, double mean, double fastest) {
+  if (peak.seconds <= 0) return "";
+  const std::optional<double> mfu = efficiency(peak, mean);
+  if (!mfu) return "MFU not known (the peak rate was measured beside other work)";
+  if (!peak.is_measured && peak.seconds > std::min(mean, fastest))
+    return "MFU not known (the peak rate of the profile is lower than what this machine does)";
+  return fmt::format("MFU {:.3g} %", 100 * *mfu);
+}
+
 Progress::Progress(const RunLength& length, bool speaks, bool terminal, int width)
     : length_(length),
       speaks_(speaks),
@@ -98,7 +108,8 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
                       three_digits(rate) + " steps/s", "", ""};
   if (rows > 1) parts.rows_rate = three_digits(rate * static_cast<double>(rows)) + " samples/s";
   if (tokens > rows) parts.tokens_rate = three_digits(rate * static_cast<double>(tokens)) + " tokens/s";
-  if (const auto mfu = efficiency(peak, 1 / rate)) parts.mfu = fmt::format("MFU {:.3g} %", 100 * *mfu);
+  if (const auto mfu = efficiency(peak, 1 / rate); mfu && *mfu <= 1)
+    parts.mfu = fmt::format("MFU {:.3g} %", 100 * *mfu);
   if (step < steps) parts.left = duration(static_cast<double>(steps - step) / rate) + " left";
   if (!terminal_) {
     // In one piece, so that other streams can't cut in.

@@ -36,6 +36,9 @@ struct PeakTime {
 /// The efficiency (MFU) of steps that take `seconds`; nothing if it is not known. Nothing is faster than the peak rate, so a
 /// measured one that a step exceeds was measured beside other work, and is not the peak rate.
 std::optional<double> efficiency(const PeakTime& peak, double seconds);
+/// `MFU 45.8 %` of steps that take `mean` seconds, or that it is not known, and why: no step is faster than the peak rate permits,
+/// so that of a profile which the `fastest` step exceeds is too low. "" without a peak rate.
+std::string mfu_text(const PeakTime& peak, double mean, double fastest);
 
 /// A run of `steps` steps over `rows` rows of data each; the first `done` steps were taken in an earlier run.
 struct RunLength {

@@ -106,6 +106,11 @@ struct ShownMetric {
     value = is_rate ? metric.median : metric.last;
   }
   std::string name(const std::string& of) const { return of + (is_rate ? ", median" : ", at last"); }
+  // Nothing is above the peak rate, so a share of one that steps exceed says nothing.
+  static bool is_known(const MetricSummary& metric) { return metric.name != "mfu" || metric.most <= 1; }
+  std::string text(const MetricSummary& metric) const {
+    return is_known(metric) ? metric_text(metric.name, value) : "not known";
+  }
   bool is_rate = false;
   double value = 0;
 };
@@ -129,6 +134,11 @@ std::string run_facts(const RunsReport& report) {
   return html + "</dl>";
 }
 
+std::string mfu_markup(const MetricsLog& log) {
+  const std::string note = mfu_note(log);
+  return note.empty() ? "" : "<p class=bad>" + html_escaped(note) + ".</p>";
+}
+
 std::string run_tile(const std::string& name, const std::string& value) {
   return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", html_escaped(name), html_escaped(value));
 }
@@ -144,7 +154,7 @@ std::string run_tiles(const RunsReport& report) {
     for (const MetricSummary& metric : summaries_of(log)) {
       if (metric.steps == 0) continue;
       const ShownMetric shown(metric);
-      tiles.push_back(run_tile(shown.name(metric.name), metric_text(metric.name, shown.value)));
+      tiles.push_back(run_tile(shown.name(metric.name), shown.text(metric)));
     }
   }
   if (report.measured.size() == 1) {
@@ -270,8 +280,8 @@ std::string side_by_side(const RunsReport& report) {
       const auto own = std::find_if(run.begin(), run.end(), [&](const MetricSummary& other) {
         return other.name == metric.name && other.steps > 0;
       });
-      if (own == run.end()) {
-        cells += "<td>-</td>";
+      if (own == run.end() || !ShownMetric::is_known(*own)) {
+        cells += own == run.end() ? "<td>-</td>" : "<td>not known</td>";
         continue;
       }
       numbers.push_back(ShownMetric(*own).value);
@@ -331,7 +341,8 @@ std::string runs_html(const RunsReport& report) {
       title, html_style(), kCurveStyle, kRunsStyle, title);
   html += fmt::format("<p class=verdict>{}</p>", html_escaped(runs_verdict(report)));
   for (const MetricsLog& log : report.logs)
-    html += fmt::format("<p class=dim>{}: {}</p>", html_escaped(log.file), extent_text(log));
+    html +=
+        fmt::format("<p class=dim>{}: {}</p>", html_escaped(log.file), extent_text(log)) + mfu_markup(log);
   html += run_tiles(report) + side_by_side(report) + run_facts(report) + output_plots(report) +
           throughput_plots(report);
   for (size_t i = 0; i < report.measured.size(); ++i)

@@ -5,6 +5,7 @@
 #include "core/diagnostics/printable.h"
 #include "formats/json/ordered_json.h"
 #include "formats/report/run_summary.h"
+#include "formats/report/runs_verdict.h"
 #include "formats/report/runs_writer.h"
 #include "formats/text/quantity.h"
 
@@ -42,7 +43,9 @@ std::string metrics_table(const MetricsLog& log) {
     rows.push_back({name, text(metric.first), text(metric.last), text(metric.least),
                     grouped(metric.least_step), text(metric.most), text(metric.median)});
   }
-  return fmt::format("{}: {}\n\n{}", printable(log.file), extent_text(log), aligned_rows(rows));
+  const std::string note = mfu_note(log);
+  return fmt::format("{}: {}\n\n{}{}", printable(log.file), extent_text(log), aligned_rows(rows),
+                     note.empty() ? "" : "\n" + note + "\n");
 }
 
 std::string times_text(const ReportedRun& run) {

@@ -200,4 +200,16 @@ std::string runs_verdict(const RunsReport& report) {
   return text + (is_of_one_model(report) ? "." : "; losses of different models do not compare.");
 }
 
+std::string mfu_note(const MetricsLog& log) {
+  const MetricsColumn* column = log.find("mfu");
+  if (!column) return "";
+  const auto above = std::count_if(column->values.begin(), column->values.end(),
+                                   [](double share) { return std::isfinite(share) && share > 1; });
+  if (above == 0) return "";
+  return fmt::format(
+      "MFU not known: it is above 100 % in {} of {}, so the peak rate of the profile is lower than what the "
+      "machine does",
+      grouped(above), steps_text(summary_of(log, *column).steps));
+}
+
 }  // namespace mtfc

@@ -11,4 +11,8 @@ namespace mtfc {
 /// with the least loss, and which has the shortest steps.
 std::string runs_verdict(const RunsReport& report);
 
+/// Says that the efficiency (MFU) is not known, and why, if the steps of a run did more useful arithmetic than the peak rate
+/// permits; otherwise "".
+std::string mfu_note(const MetricsLog& log);
+
 }  // namespace mtfc

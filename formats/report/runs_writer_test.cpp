@@ -1,6 +1,7 @@
 #include "formats/report/runs_writer.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -160,6 +161,28 @@ TEST_CASE("a page begins with a sentence, and has figures before the facts") {
   CHECK(both.find("<th scope=row>loss, at last</th>") < both.find("<th scope=row>command</th>"));
   CHECK(both.find("<details class=more><summary>Commands, layouts and hosts</summary>") <
         both.find("<th scope=row>command</th>"));
+}
+
+TEST_CASE("an efficiency above 100 % is said to be not known, on the page and in the terminal") {
+  std::vector<Diagnostic> warnings;
+  const auto log_of = [&](const char* file, double most) {
+    return read_metrics(
+        fmt::format("{{\"step\":1,\"loss\":2,\"mfu\":0.5}}\n{{\"step\":2,\"loss\":1,\"mfu\":{}}}\n", most),
+        file, warnings);
+  };
+  const std::string note =
+      "MFU not known: it is above 100 % in 1 of 2 steps, so the peak rate of the profile is lower than what "
+      "the machine does";
+  const RunsReport above{{log_of("a", 1.58)}, {}}, below{{log_of("b", 1)}, {}};
+  const std::string page = runs_html(above);
+  CHECK(has(page, "<p class=bad>" + note + ".</p>"));
+  CHECK(has(page, "<dt>mfu, median</dt><dd>not known</dd>"));
+  CHECK(has(runs_text(above), "\n\n" + note + "\n"));
+  CHECK_FALSE(has(runs_html(below), "not known"));
+  CHECK_FALSE(has(runs_text(below), "not known"));
+  CHECK(has(
+      runs_html({{log_of("a", 1.58), log_of("b", 1)}, {}}),
+      "<tr><th scope=row>mfu, median</th><td>not known</td><td data-v=\"0.75\">75 %</td><td>-</td></tr>"));
 }
 
 TEST_CASE("the size of the page does not grow with the number of steps") {
