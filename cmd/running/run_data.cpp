@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "cmd/running/stored_settings.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/npy.h"
 #include "formats/json/mapped_file.h"
+#include "runtime/data/array_file.h"
 
 namespace mtfc {
 namespace {
@@ -30,11 +32,39 @@ bool names_variable(const std::string& load) {
   return load.find('=') != std::string::npos && !std::filesystem::exists(load, ignored);
 }
 
+// Returns whether a dimension of other size has another one in the model because of a setting.
+bool is_set_otherwise(const OtherSize& size, const std::map<std::string, double>& stored) {
+  const auto at = stored.find(size.dim.name);
+  return at != stored.end() && at->second == static_cast<double>(size.in_file);
+}
+
+// Says of an array of other sizes which they are, and the --set that give them to the model; how to transpose an array
+// only where the settings of the checkpoint, `stored`, do not tell that its sizes are others.
+std::string shape_error(const ShapeMismatch& error, const Program& program, const StoredSettings* stored) {
+  const std::vector<OtherSize>& sizes = error.sizes;
+  const bool is_explained =
+      stored && !sizes.empty() && std::all_of(sizes.begin(), sizes.end(), [&](const OtherSize& size) {
+        return is_set_otherwise(size, stored->notes.names);
+      });
+  const std::string differences = stored ? differences_text(stored->notes.names, program.names) : "";
+  if (sizes.empty() || (!error.transposed.empty() && !is_explained)) return error.what() + differences;
+  std::string sets;
+  for (const auto& [dim, in_file] : sizes) {
+    if (!program.names.contains(dim.name)) return error.what() + differences;
+    const std::string set = fmt::format(" --set {}={}", dim.name, in_file);
+    if (sets.find(set + " ") == std::string::npos && !sets.ends_with(set)) sets += set;
+  }
+  return fmt::format("{} ({}:{}){}", error.problem, sizes_text(sizes), sets, is_explained ? "" : differences);
+}
+
 // An error also says which settings differ from those that the checkpoint was made with.
 VariableValues read_files(const Program& program, const std::vector<std::string>& files,
                           const std::vector<std::string>& maps) {
   try {
     return read_weights(program, files, NameMap(maps));
+  } catch (const ShapeMismatch& error) {
+    const std::optional<StoredSettings> stored = stored_settings(files);
+    throw RunError(shape_error(error, program, stored ? &*stored : nullptr));
   } catch (const RunError& error) {
     const std::optional<StoredSettings> stored = stored_settings(files);
     const std::string differences = stored ? differences_text(stored->notes.names, program.names) : "";

@@ -295,6 +295,32 @@ TEST_CASE("a transposed array is told from one of another shape") {
           "file)"));
 }
 
+TEST_CASE("an array of other sizes says which --set gives them to the model") {
+  const Folder folder;
+  const std::string problem =
+      "'layer_0/qkv': an array of shape [4, 3, 3, 8] can't be loaded into 'layer_0/qkv' of shape [model=4, "
+      "three=3, heads=4, kv=6] (heads is 3 in the file, not 4; kv is 8 in the file, not 6: --set heads=3 "
+      "--set "
+      "kv=8)";
+  const std::string of_model = " --set heads=4 --set kv=6", of_file = " --set heads=3 --set kv=8";
+  folder.write("w.safetensors", file_of({floats("layer_0/qkv", {4, 3, 3, 8}),
+                                         floats("layer_0/bias", {3, 3, 8}), floats("out", {3, 8, 4})}));
+  CHECK(folder.loaded("--load w.safetensors" + of_model) == refusal("w.safetensors: " + problem));
+  CHECK(folder.loaded("--load w.safetensors" + of_file) == "exit 0: ");
+  fs::rename(folder.path / "ck", folder.path / "from");
+  CHECK(folder.loaded("--load from" + of_model)
+            .ends_with(refusal("from/step_00000000/variables.safetensors: " + problem).substr(8)));
+  // The checkpoint tells that its sizes are others, though transposing it would make it fit.
+  REQUIRE(folder.loaded("--set model=2 --set kv=4") == "exit 0: ");
+  fs::rename(folder.path / "ck", folder.path / "small");
+  const std::string refused = folder.loaded("--load small --set model=4 --set kv=2");
+  CAPTURE(refused);
+  CHECK(refused.find(
+            "(model is 2 in the file, not 4; kv is 4 in the file, not 2: --set model=2 --set kv=4)\n") !=
+        std::string::npos);
+  CHECK(refused.find("transpose") == std::string::npos);
+}
+
 TEST_CASE("a checkpoint loads into a model that keeps other optimizer state, and evaluates") {
   const Folder folder;
   folder.write("w.safetensors", file_of(kOthers));

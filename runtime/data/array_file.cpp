@@ -10,6 +10,8 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/diagnostics/error.h"
@@ -66,43 +68,84 @@ bool writes(const Mesh& mesh, const Coordinates& at, const Sharding& sharding) {
   return true;
 }
 
-// Returns whether each dimension of one shape is a product of successive ones of the other, so that both have
-// the same row-major elements, with dimensions merged and split.
-bool regroups(const std::vector<int64_t>& shape, const Dims& dims) {
+// The groups of dimensions with equal products in which the two shapes correspond, without those of size 1; none for equal
+// shapes. Nothing if the numbers of elements differ.
+std::optional<std::vector<ReshapeGroup>> regrouped(const std::vector<int64_t>& shape, const Dims& dims) {
   Dims from, to;  // without dimensions of size 1, which may come and go
   int64_t count = 1;
   for (const int64_t size : shape) {
     if (size != 1) from.push_back({"", size});
-    if (__builtin_mul_overflow(count, size, &count)) return false;
+    if (__builtin_mul_overflow(count, size, &count)) return std::nullopt;
   }
-  if (shape == shape_of(dims)) return true;
+  if (shape == shape_of(dims)) return std::vector<ReshapeGroup>();
   for (const Dim& dim : dims)
     if (dim.size != 1) to.push_back(dim);
-  if (count != elements(dims) || count == 0) return false;
-  for (const ReshapeGroup& group : reshape_groups(from, to))
-    if (group.from_end - group.from_begin > 1 && group.to_end - group.to_begin > 1) return false;
-  return true;
+  if (count != elements(dims) || count == 0) return std::nullopt;
+  return reshape_groups(from, to);
 }
 
-// The advice for an array that is the transposed of a tensor with these dimensions; "" for any other array.
-std::string transposed_hint(const std::vector<int64_t>& shape, const Dims& dims) {
+// Each dimension of the array is a product of successive ones of the tensor.
+bool merges(const std::vector<ReshapeGroup>& groups) {
+  return std::all_of(groups.begin(), groups.end(),
+                     [](const ReshapeGroup& group) { return group.from_end - group.from_begin <= 1; });
+}
+
+bool splits(const std::vector<ReshapeGroup>& groups) {
+  return std::all_of(groups.begin(), groups.end(),
+                     [](const ReshapeGroup& group) { return group.to_end - group.to_begin <= 1; });
+}
+
+// An array that merges some dimensions and splits others has as many elements, but most likely another meaning:
+// [heads=2, d_kv=16, model=32] is not [model=32, heads=2, d_kv=16].
+bool regroups(const std::vector<int64_t>& shape, const Dims& dims) {
+  const std::optional<std::vector<ReshapeGroup>> groups = regrouped(shape, dims);
+  return groups && (merges(*groups) || splits(*groups));
+}
+
+// An order of `dims` in which a file may hold the array; nothing if there is none.
+std::optional<Dims> other_order(const std::vector<int64_t>& shape, const Dims& dims) {
+  constexpr size_t kMost = 6;
   for (size_t first = 1; first < dims.size(); ++first) {
-    Dims turned(dims.begin() + static_cast<std::ptrdiff_t>(first), dims.end());
-    turned.insert(turned.end(), dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(first));
+    Dims turned = dims;
+    std::rotate(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(first), turned.end());
     // The two halves that changed places must be dimensions of the array, too.
     const int64_t second_half = elements(Dims(dims.begin() + static_cast<std::ptrdiff_t>(first), dims.end()));
     int64_t before = 1;
     bool is_cut_there = false;
-    for (const int64_t size : shape) is_cut_there |= (before *= size) == second_half;
-    if (!is_cut_there || !regroups(shape, turned)) continue;
-    std::string names;
-    for (const Dim& dim : turned) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", dim.name);
-    return fmt::format(
-        " (it fits if it is transposed: give the model's variable the dimensions [{}], which changes "
-        "no result, or transpose the array in the file)",
-        names);
+    for (const int64_t size : shape)
+      is_cut_there |= !__builtin_mul_overflow(before, size, &before) && before == second_half;
+    const auto groups = is_cut_there ? regrouped(shape, turned) : std::nullopt;
+    if (groups && merges(*groups)) return turned;
   }
-  return "";
+  if (dims.size() > kMost || shape.size() != dims.size()) return std::nullopt;
+  std::vector<size_t> order(dims.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  while (std::next_permutation(order.begin(), order.end())) {
+    Dims turned;
+    for (const size_t at : order) turned.push_back(dims[at]);
+    if (shape_of(turned) == shape) return turned;
+  }
+  return std::nullopt;
+}
+
+// The advice for an array that is the transposed of a tensor with these dimensions; "" for any other array.
+std::string transposed_hint(const std::vector<int64_t>& shape, const Dims& dims) {
+  const std::optional<Dims> turned = other_order(shape, dims);
+  if (!turned) return "";
+  std::string names;
+  for (const Dim& dim : *turned) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", dim.name);
+  return fmt::format(
+      " (it fits if it is transposed: give the model's variable the dimensions [{}], which changes "
+      "no result, or transpose the array in the file)",
+      names);
+}
+
+std::vector<OtherSize> other_sizes(const std::vector<int64_t>& shape, const Dims& dims) {
+  std::vector<OtherSize> others;
+  if (shape.size() != dims.size()) return others;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (shape[i] != dims[i].size) others.push_back({dims[i], shape[i]});
+  return others;
 }
 
 const std::byte* bytes_of(const std::string& text) {
@@ -166,6 +209,23 @@ bool is_consecutive(const Dims& dims, const Box& region, int64_t& begin) {
 }
 
 }  // namespace
+
+std::string sizes_text(const std::vector<OtherSize>& sizes) {
+  std::string text;
+  for (const auto& [dim, in_file] : sizes)
+    text +=
+        fmt::format("{}{} is {} in the file, not {}", text.empty() ? "" : "; ", dim.name, in_file, dim.size);
+  return text;
+}
+
+ShapeMismatch::ShapeMismatch(const std::string& what_does_not_fit, const std::string& advice,
+                             std::vector<OtherSize> other_sizes)
+    : RunError(what_does_not_fit + (!advice.empty()        ? advice
+                                    : !other_sizes.empty() ? fmt::format(" ({})", sizes_text(other_sizes))
+                                                           : "")),
+      problem(what_does_not_fit),
+      transposed(advice),
+      sizes(std::move(other_sizes)) {}
 
 std::vector<LocalShard> written_shards(const Comm& comm, const Sharding& sharding,
                                        const std::vector<LocalShard>& shards) {
@@ -290,9 +350,9 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
 
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type) {
   if (!regroups(array.shape, type.dims))
-    throw RunError(fmt::format("{}: an array of shape {} can't be loaded into '{}' of shape [{}]{}",
-                               array.file, shape_text(array.shape), name, to_string(type.dims),
-                               transposed_hint(array.shape, type.dims)));
+    throw ShapeMismatch(fmt::format("{}: an array of shape {} can't be loaded into '{}' of shape [{}]",
+                                    array.file, shape_text(array.shape), name, to_string(type.dims)),
+                        transposed_hint(array.shape, type.dims), other_sizes(array.shape, type.dims));
   require_convertible(array, type.dtype, 1, "'" + name + "'");
 }
 

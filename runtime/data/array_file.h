@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/error.h"
 #include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
 #include "runtime/comm/comm.h"
 #include "runtime/data/output_file.h"
@@ -61,8 +63,25 @@ void write_slice(OutputFile& file, int64_t start, const LocalShard& shard);
 /// The part of the whole tensor's checksum (runtime/compute/checksum.h) that the elements of a shard contribute.
 uint64_t slice_checksum(const LocalShard& shard);
 
-/// Throws RunError unless the tensor `name` of this type can be filled from the array. Their shapes must be
-/// equal, or must follow from each other by merging and splitting dimensions, like [768, 2304] and [768, 3,
+/// A dimension of a tensor that has another size in a file.
+struct OtherSize {
+  Dim dim;
+  int64_t in_file = 0;
+};
+/// `heads is 4 in the file, not 2; d_kv is 8 in the file, not 16`.
+std::string sizes_text(const std::vector<OtherSize>& sizes);
+
+/// The shape of an array in a file does not fit a tensor. The message says how to transpose it, or which sizes differ.
+struct ShapeMismatch : RunError {
+  ShapeMismatch(const std::string& what_does_not_fit, const std::string& advice,
+                std::vector<OtherSize> other_sizes);
+  std::string problem;     // without what to do
+  std::string transposed;  // what to do with an array that has the dimensions in another order; "" for others
+  std::vector<OtherSize> sizes;  // by position; empty if the numbers of dimensions differ
+};
+
+/// Throws ShapeMismatch or RunError unless the tensor `name` of this type can be filled from the array. Their shapes must be
+/// equal, or one must follow from the other by merging dimensions, like [768, 2304] and [768, 3,
 /// 12, 64]; and the type must be able to hold the values.
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type);
 

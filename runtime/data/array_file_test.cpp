@@ -89,5 +89,34 @@ TEST_CASE("an array is loaded into the slices of a tensor of its shape") {
       RunError);
 }
 
+TEST_CASE("only an array with all dimensions of a tensor in another order is called transposed") {
+  const TensorType heads{DType::kF32, {{"d_model", 32}, {"heads", 2}, {"d_kv", 16}}};
+  const auto advice = [&](const std::vector<int64_t>& shape) -> std::string {
+    try {
+      require_loadable({"w", StoredType::kF32, false, shape, nullptr, nullptr}, "w", heads);
+    } catch (const ShapeMismatch& error) {
+      CHECK(std::string(error.what()).starts_with(error.problem));
+      return std::string(error.what()).substr(error.problem.size());
+    }
+    return "fits";
+  };
+  const auto transposed = [](const std::string& names) {
+    return " (it fits if it is transposed: give the model's variable the dimensions [" + names +
+           "], which changes no result, or transpose the array in the file)";
+  };
+  CHECK(advice({32, 32}) == "fits");
+  CHECK(advice({2, 16, 32}) == transposed(R"("heads", "d_kv", "d_model")"));
+  CHECK(advice({32, 16, 2}) == transposed(R"("d_model", "d_kv", "heads")"));
+  CHECK(advice({16, 64}) == transposed(R"("d_kv", "d_model", "heads")"));
+  // Of as many elements only.
+  CHECK(advice({32, 4, 8}) == " (heads is 4 in the file, not 2; d_kv is 8 in the file, not 16)");
+  CHECK(advice({4, 8, 32}) ==
+        " (d_model is 4 in the file, not 32; heads is 8 in the file, not 2; d_kv is 32 in the file, not 16)");
+  CHECK(advice({8, 4, 8, 4}) == "");
+  // Of other numbers of elements.
+  CHECK(advice({64, 2, 16}) == " (d_model is 64 in the file, not 32)");
+  CHECK(advice({64}) == "");
+}
+
 }  // namespace
 }  // namespace mtfc::array_file_test
