@@ -78,25 +78,51 @@ std::string byte_warnings(const EntryPoint& entry, const std::vector<InputData>&
   return warnings;
 }
 
-bool are_same(const TokenSource& a, const TokenSource& b) {
+bool are_of_one_text(const TokenSource& a, const TokenSource& b) {
   return a.tokens.type == b.tokens.type && a.tokens.shape == b.tokens.shape && a.first == b.first &&
-         a.shift == b.shift && a.tokens.sample.bytes == b.tokens.sample.bytes &&
-         a.tokens.sample.hash == b.tokens.sample.hash;
+         a.tokens.sample.bytes == b.tokens.sample.bytes && a.tokens.sample.hash == b.tokens.sample.hash;
+}
+
+// An input with tokens, and how many a row of it has.
+struct Windows {
+  const std::string& input;
+  const TokenSource& source;
+  int64_t length;
+};
+
+// `shorter` has a part of the tokens of `longer`, or all.
+std::string same_warning(const Windows& longer, const Windows& shorter) {
+  const int64_t ahead = shorter.source.shift - longer.source.shift;
+  if (longer.length == shorter.length) {
+    if (ahead != 0) return "";
+    return fmt::format(
+        "mtfc: warning: '{}' and '{}' have the same tokens: a model that is to predict the next one would "
+        "learn to repeat what it reads (add ,shift=1 to the source of the targets)\n",
+        printable(longer.input), printable(shorter.input));
+  }
+  // Several targets may be the last ones of a window, shifted by one. A single one inside the window is one of its tokens.
+  if (ahead < 0 || ahead >= (shorter.length == 1 ? longer.length : 1)) return "";
+  return fmt::format(
+      "mtfc: warning: '{}' has tokens of the windows of {} in '{}': a model that is to predict the next one "
+      "would learn to repeat what it reads (give the source of '{}' ,shift={})\n",
+      printable(shorter.input), longer.length, printable(longer.input), printable(shorter.input),
+      longer.source.shift + longer.length);
 }
 
 std::string same_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  std::vector<Windows> all;
+  for (const Binding& input : entry.inputs) {
+    const Dims& dims = entry.values[input.value].type.dims;
+    // One row of the first dimension is a window.
+    const int64_t length = dims.empty() ? 1 : elements(Dims(dims.begin() + 1, dims.end()));
+    if (const TokenSource* source = tokens_of(input, inputs)) all.push_back({input.name, *source, length});
+  }
   std::string warnings;
-  for (size_t i = 0; i < entry.inputs.size(); ++i)
-    for (size_t j = i + 1; j < entry.inputs.size(); ++j) {
-      const TokenSource *one = tokens_of(entry.inputs[i], inputs),
-                        *other = tokens_of(entry.inputs[j], inputs);
-      if (one && other && are_same(*one, *other))
-        warnings += fmt::format(
-            "mtfc: warning: '{}' and '{}' have the same tokens: a model that is to predict the next one "
-            "would learn to "
-            "repeat what it reads (add ,shift=1 to the source of the targets)\n",
-            printable(entry.inputs[i].name), printable(entry.inputs[j].name));
-    }
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = i + 1; j < all.size(); ++j)
+      if (are_of_one_text(all[i].source, all[j].source))
+        warnings +=
+            all[i].length < all[j].length ? same_warning(all[j], all[i]) : same_warning(all[i], all[j]);
   return warnings;
 }
 

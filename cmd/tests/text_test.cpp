@@ -138,9 +138,9 @@ TEST_CASE("a run warns of bytes that choose from a larger vocabulary, and of tar
       "be cut into tokens first? (give those with --input bytes=tokens:FILE, or a model of bytes --set "
       "vocab=256)\n";
   const std::string same =
-      "mtfc: warning: 'bytes' and 'labels' have the same tokens: a model that is to predict the next one "
-      "would learn to "
-      "repeat what it reads (add ,shift=1 to the source of the targets)\n";
+      "mtfc: warning: 'labels' has tokens of the windows of 6 in 'bytes': a model that is to predict the "
+      "next "
+      "one would learn to repeat what it reads (give the source of 'labels' ,shift=6)\n";
   const std::string shifted = over("--input", "text:" + text),
                     unshifted = fmt::format(" --input 'bytes=text:{0}' --input 'labels=text:{0}'", text);
   const auto said = [&](const std::string& arguments) {
@@ -159,6 +159,36 @@ TEST_CASE("a run warns of bytes that choose from a larger vocabulary, and of tar
     CHECK(repeats.find(same) != std::string::npos);
     CHECK(repeats.find(bytes) == std::string::npos);
   }
+  const auto warns = [&](const std::string& of_bytes, const std::string& of_labels) {
+    return said(fmt::format(" --input 'bytes=text:{0}{1}' --input 'labels=text:{0}{2}'", text, of_bytes,
+                            of_labels))
+        .find("'labels' has tokens of the windows of 6 in 'bytes'");
+  };
+  for (const char* inside : {",shift=1", ",shift=5", ",shift=length-1"})
+    CHECK(warns("", inside) != std::string::npos);
+  CHECK(warns(",shift=2", ",shift=7") != std::string::npos);
+  for (const char* after : {",shift=6", ",shift=7"}) CHECK(warns("", after) == std::string::npos);
+  CHECK(warns(",shift=2", ",shift=1") == std::string::npos);
+}
+
+TEST_CASE("targets of every token are to be shifted by one") {
+  const ScratchFolder folder;
+  const std::string text = folder.write("text", sentences().substr(0, 500));
+  const auto said = [&](const std::string& shift) {
+    const Outcome found = outcome_of(
+        fmt::format("'{}' run '{}/models/char_lm.json' --steps 1 --set batch=4 --set length=6 --set "
+                    "layers=1 --input 'tokens=text:{}' --input 'targets=text:{}{}' 2>&1",
+                    MTFC_BINARY, MTFC_SOURCE_DIR, text, text, shift));
+    CHECK(found.code == 0);
+    return found.text;
+  };
+  const std::string same =
+      "mtfc: warning: 'tokens' and 'targets' have the same tokens: a model that is to predict the next one "
+      "would learn to repeat what it reads (add ,shift=1 to the source of the targets)\n";
+  CHECK(said("").find(same) != std::string::npos);
+  for (const char* shift : {",shift=1", ",shift=5"})
+    CHECK(said(shift).find("warning: 'targets'") == std::string::npos);
+  CHECK(said(",shift=1").find(same) == std::string::npos);
 }
 
 TEST_CASE("text that can't be fed is refused with a reason") {
