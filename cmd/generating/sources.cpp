@@ -84,7 +84,8 @@ EncodeData given_rows(const Program& program, const SourceOptions& options) {
   return {{{input.name, array.file, array, std::nullopt}}, count};
 }
 
-// Takes the rows that `data` names out of its array, where they do not fill a batch. Returns how many there are.
+// Takes the rows that `data` names out of its array, where they do not exceed a batch, and fills it up. Returns how many there
+// are, also where they do.
 std::optional<int64_t> fill_up(InputData& data, const TensorType& type) {
   auto* array = std::get_if<StoredArray>(&data.source);
   bool has_rows = array && array->shape.size() == type.dims.size() && !array->shape.empty();
@@ -92,7 +93,8 @@ std::optional<int64_t> fill_up(InputData& data, const TensorType& type) {
   if (!has_rows) return std::nullopt;
   const auto [begin, end] = data.rows.value_or(std::pair<int64_t, int64_t>(0, array->shape[0]));
   const int64_t rows = end - begin;
-  if (begin < 0 || end > array->shape[0] || rows < 1 || rows > type.dims[0].size) return std::nullopt;
+  if (begin < 0 || end > array->shape[0] || rows < 1) return std::nullopt;
+  if (rows > type.dims[0].size) return rows;
   int64_t row_bytes = size_of(array->type);
   for (size_t i = 1; i < array->shape.size(); ++i) row_bytes *= array->shape[i];
   array->data += begin * row_bytes;

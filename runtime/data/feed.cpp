@@ -145,6 +145,8 @@ Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputD
   }
   for (Source& source : sources_)
     if (std::holds_alternative<TokenSource>(source.data.source)) place_windows(source);
+  pair_single_batches();
+  for (Source& source : sources_) place_slices(source);
   require_equal_lengths();
   require_rows_to_mark();
 }
@@ -198,15 +200,30 @@ void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding&
       throw RunError(fmt::format("{}: fractions can't feed the input '{}', which is {}", source.data.spec,
                                  source.data.input, to_string(source.type.dtype)));
   }
-  // Sources that are iterated over are placed row by row, all others as a whole.
-  const bool windows = std::holds_alternative<TokenSource>(source.data.source);
-  const size_t from = (windows && !source.type.dims.empty()) || source.training.rows > 0 ? 1 : 0;
+  sources_.push_back(std::move(source));
+}
+
+// An array that holds a single batch is fed every time, unless another source has rows along the same dimension: they belong
+// to its rows, even if there are as many of them as in a batch.
+void Feed::pair_single_batches() {
+  const std::string dim = row_dim();
+  for (Source& source : sources_) {
+    const auto* array = std::get_if<StoredArray>(&source.data.source);
+    if (!array || source.training.rows > 0 || dim.empty() || source.type.dims.empty() ||
+        source.type.dims[0].name != dim)
+      continue;
+    source.training = source.evaluation = {source.batch(), source.window()};
+  }
+}
+
+// Sources that are iterated over are placed row by row, all others as a whole.
+void Feed::place_slices(Source& source) {
+  const size_t from = source.training.rows > 0 && !source.type.dims.empty() ? 1 : 0;
   const Dims dims(source.type.dims.begin() + static_cast<std::ptrdiff_t>(from), source.type.dims.end());
   for (Slice& slice : source.slices) {
     const Box box(slice.shard.box.begin() + static_cast<std::ptrdiff_t>(from), slice.shard.box.end());
     slice.runs = common_runs(dims, whole_box(dims), dims, box);
   }
-  sources_.push_back(std::move(source));
 }
 
 void Feed::place_array(Source& source) {

@@ -1,15 +1,17 @@
 #pragma once
 // Fills the inputs of an entry point before each run; every device fills only the slices it owns.
 //
-// A source of the input's own shape is fed every time. One with more rows is iterated over: in training, row
-// i of step s has position p = s*batch + i and is row `permutation(seed, p div n)[p mod n]` of the n stored
-// ones, the same for all inputs of equal n; in evaluation, rows come in order. For tokens, rows are windows
-// as long as one row of the input, and inputs over the same text share the starts of their windows. In
-// training, a window begins at every token. In evaluation, the windows with the largest shift, the targets,
-// follow each other without overlap, so each token is predicted once. Example: for windows of 3 tokens and
-// windows of 2 shifted by 3 in "abcdefgh", training has abc+de, bcd+ef, cde+fg and def+gh, evaluation abc+de
-// and cde+fg. Random sources depend on the seed, the step, the input's name and the global position of an
-// element. Every layout therefore sees the same data.
+// A source of the input's own shape is fed every time, unless another source is iterated over along the
+// same first dimension: then its rows are those of a single batch, and must be as many. One with more rows
+// is iterated over: in training, row i of step s has position p = s*batch + i and is row
+// `permutation(seed, p div n)[p mod n]` of the n stored ones, the same for all inputs of equal n; in
+// evaluation, rows come in order. For tokens, rows are windows as long as one row of the input, and inputs
+// over the same text share the starts of their windows. In training, a window begins at every token. In
+// evaluation, the windows with the largest shift, the targets, follow each other without overlap, so each
+// token is predicted once. Example: for windows of 3 tokens and windows of 2 shifted by 3 in "abcdefgh",
+// training has abc+de, bcd+ef, cde+fg and def+gh, evaluation abc+de and cde+fg. Random sources depend on
+// the seed, the step, the input's name and the global position of an element. Every layout therefore sees
+// the same data.
 // An evaluation runs whole batches and omits the remaining rows, unless an input says which rows are present
 // (PresentRows): then the last batch is padded with rows from the beginning, and that input marks the
 // padding.
@@ -50,8 +52,8 @@ class Feed {
   /// The number of whole batches in the shortest finite source, with PresentRows including the padded one;
   /// nullopt if all sources are endless.
   std::optional<int64_t> evaluation_batches() const;
-  /// The number of rows of the finite sources, which are all equally long; nullopt if all sources are endless, as one is
-  /// that has no more rows than a batch.
+  /// The number of rows of the finite sources, which are all equally long; nullopt if all sources are endless, as those are
+  /// that have no more rows than a batch.
   std::optional<int64_t> evaluation_rows() const;
   /// The number of rows of the longest source that evaluation_batches() batches omit.
   int64_t rows_left_out() const;
@@ -86,6 +88,8 @@ class Feed {
   void add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data);
   static void place_array(Source& source);
   void place_windows(Source& source) const;
+  void pair_single_batches();
+  static void place_slices(Source& source);
   void require_equal_lengths() const;
   void require_rows_to_mark() const;
   bool fills_up() const;

@@ -294,8 +294,26 @@ TEST_CASE("inputs that are iterated over must have equally many rows") {
     CHECK_THROWS_WITH_AS(fed_together({type, type}, {rows("images", 9), rows("labels", 6)}, 0, training),
                          "'images' has 9 rows and 'labels' 6: they can't be paired", RunError);
     CHECK_NOTHROW(fed_together({type, type}, {rows("images", 9), rows("labels", 9)}, 0, training));
-    // An array of the input's own shape is the same at every step.
-    CHECK_NOTHROW(fed_together({type, type}, {rows("images", 9), rows("mask", 3)}, 0, training));
+    // As many rows as a batch has are rows too.
+    for (const auto& [images, labels] : std::vector<std::pair<int64_t, int64_t>>{{9, 3}, {3, 9}, {4, 3}}) {
+      const std::string problem =
+          fmt::format("'images' has {} rows and 'labels' {}: they can't be paired", images, labels);
+      CHECK_THROWS_WITH_AS(
+          fed_together({type, type}, {rows("images", images), rows("labels", labels)}, 0, training),
+          problem.c_str(), RunError);
+    }
+    // An array along other dimensions, or beside random numbers, is the same at every step.
+    const TensorType mask{DType::kI32, {{"from", 3}, {"length", 4}}};
+    CHECK_NOTHROW(fed_together({type, mask}, {rows("images", 9), rows("mask", 3)}, 0, training));
+    CHECK_NOTHROW(fed_together({type, type}, {rows("images", 3), rows("labels", 3)}, 0, training));
+    CHECK_NOTHROW(fed_together(
+        {type, type}, {{"images", "", RandomSource{RandomKind::kInteger, 0, 9}, {}, 1}, rows("labels", 3)}, 0,
+        training));
+    InputData batch = rows("labels", 9);
+    batch.rows = {3, 6};
+    CHECK_THROWS_WITH_AS(fed_together({type, type}, {rows("images", 9), batch}, 0, training),
+                         "'images' has 9 rows and 'labels' 3: they can't be paired", RunError);
+    CHECK_NOTHROW(fed_together({type, type}, {rows("images", 3), batch}, 0, training));
     InputData part = rows("images", 9);
     part.rows = {1, 7};
     CHECK_NOTHROW(fed_together({type, type}, {part, rows("labels", 6)}, 0, training));
@@ -308,6 +326,8 @@ TEST_CASE("inputs that are iterated over must have equally many rows") {
   CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), text("b", 30)}, 0, true),
                        "'a' has 17 windows and 'b' 27: they can't be paired", RunError);
   CHECK_NOTHROW(fed_together({type, type}, {text("a", 20), text("b", 20)}, 0, true));
+  CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), rows("labels", 3)}, 0, true),
+                       "'a' has 17 windows and 'labels' 3 rows: they can't be paired", RunError);
   CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), rows("labels", 17)}, 0, true),
                        "'a' has 17 windows and 'labels' 17 rows: they can't be paired", RunError);
 }
