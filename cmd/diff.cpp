@@ -118,8 +118,8 @@ std::function<int()> setup(CommandLine& line) {
       .required()
       .may_be_empty()
       .type_name("LAYOUT|PROGRAM");
-  line.add_hint("--layout",
-                "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4");
+  for (const char* name : {"--layout", "--layout_rules", "--layout-rules", "-l", "--rules"})
+    line.add_hint(name, "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4");
   line.add_option("B", options->b, "the second layout").may_be_empty().type_name("LAYOUT");
   line.set_group(OptionGroup::kModel);
   line.add_option("--mesh", options->meshes,

@@ -505,7 +505,6 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("N");
   for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--gpus"})
     line.add_hint(name, "--devices VALUE");
-  add_layout_hints(line);
   line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
       .may_be_empty()
       .type_name("DIM:AXIS,...|FILE");

@@ -227,6 +227,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
+  line.add_hint("--json", "the exit code has the result: 0 where both runs agree, 1 where they differ");
   add_propagate_option(line, options->model);
   add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kVerification);

@@ -26,8 +26,10 @@ struct ParserNotes {
     std::string description;
     std::string examples;
     std::map<std::string, std::string> hints;  // by the name of an option that the command does not have
+    std::function<std::string(const std::string& word)> hint_of_extra;
   };
   std::map<const CLI::App*, OfCommand> commands;
+  std::vector<std::string> words;  // of the command line that is parsed
   std::string version;
   size_t width = 80;
 };
@@ -71,11 +73,18 @@ std::string command_with(const std::string& word, const CLI::App& app) {
   return "";
 }
 
-// The number that is given with the option words[at], as in `--lr 0.1` and `--lr=0.1`; "" if there is none.
-std::string number_given(const std::vector<std::string>& words, size_t at) {
-  const size_t equals = words[at].find('=');
-  std::string text = at + 1 < words.size() ? words[at + 1] : "";
-  if (equals != std::string::npos) text = words[at].substr(equals + 1);
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word.starts_with("-");
+}
+
+// The number that is given with the option `word`, as in `--lr 0.1` and `--lr=0.1`; "" if there is none. It is looked for on
+// the whole command line, since an argument of the command may have taken it.
+std::string number_given(const std::string& word, const std::vector<std::string>& words) {
+  const size_t equals = word.find('=');
+  const auto at = std::find(words.begin(), words.end(), word);
+  std::string text = equals != std::string::npos                  ? word.substr(equals + 1)
+                     : at == words.end() || at + 1 == words.end() ? ""
+                                                                  : *(at + 1);
   double number = 0;
   return CLI::detail::lexical_cast(text, number) ? text : "";
 }
@@ -86,15 +95,14 @@ std::string with_value(std::string hint, const std::string& value) {
   return value.empty() || at == std::string::npos ? hint : hint.replace(at, word.size(), value);
 }
 
-// Blames words[at].
-UserError unknown_option(const std::vector<std::string>& words, size_t at, const CLI::App& used,
-                         const ParserNotes& notes, const std::string& help) {
-  const std::string name = words[at].substr(0, words[at].find('='));
+UserError unknown_option(const std::string& word, const CLI::App& used, const ParserNotes& notes,
+                         const std::string& help) {
+  const std::string name = word.substr(0, word.find('='));
   if (const auto command = notes.commands.find(&used); command != notes.commands.end()) {
     const auto& hints = command->second.hints;
     if (const auto hint = hints.find(name); hint != hints.end())
       return UserError(fmt::format("there is no option '{}'", name),
-                       with_value(hint->second, number_given(words, at)));
+                       with_value(hint->second, number_given(word, notes.words)));
   }
   if (name == "--json" && used.get_option_no_throw("--format") != nullptr)
     return UserError(fmt::format("there is no option '{}'", name), "--format json");
@@ -123,12 +131,16 @@ UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, co
                        fmt::format("as in {} {} {}", app.get_name(), place, word));
   const std::vector<std::string> words = used.remaining(true);
   // An option that nobody knows leaves its value behind too; the option is to blame.
-  for (size_t at = 0; at < words.size(); ++at)
-    if (words[at].starts_with("-")) return unknown_option(words, at, used, notes, help);
+  if (const auto option = std::find_if(words.begin(), words.end(), is_option); option != words.end())
+    return unknown_option(*option, used, notes, help);
   if (words.empty()) return UserError(error.what(), help);
   if (&used == &app) return unknown_command(words.front(), app, help);
-  // A layout has a file like the model, or rules, `batch:rows`.
   const std::string& word = words.front();
+  if (const auto command = notes.commands.find(&used);
+      command != notes.commands.end() && command->second.hint_of_extra)
+    if (const std::string hint = command->second.hint_of_extra(word); !hint.empty())
+      return UserError(fmt::format("unexpected argument '{}'", word), hint);
+  // A layout has a file like the model, or rules, `batch:rows`.
   const bool may_be_layout = used.get_option_no_throw("--layout") != nullptr &&
                              (word.ends_with(".json") || word.find(':') != std::string::npos);
   return UserError(fmt::format("unexpected argument '{}'", word),
@@ -147,7 +159,12 @@ UserError parse_error(const CLI::ParseError& error, const CLI::App& app, const P
   const CLI::App& used = commands.empty() ? app : *commands.back();
   const std::string help =
       fmt::format("see {} {}--help", app.get_name(), commands.empty() ? "" : used.get_name() + " ");
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) return unexpected_words(error, app, used, notes, help);
+  // An option that nobody knows may be the reason why another is missing.
+  const std::vector<std::string> extras = used.remaining(true);
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) ||
+      (is_missing && std::any_of(extras.begin(), extras.end(), is_option)))
+    return unexpected_words(error, app, used, notes, help);
   if (const CLI::Option* option = option_of(error, used, value_missing))
     return UserError(fmt::format("{} needs a value, {}", option->get_name(), option->get_type_name()), help);
   if (const CLI::Option* option = option_of(error, used, given_again))
@@ -389,6 +406,10 @@ void CommandLine::add_hint(const std::string& name, const std::string& hint) {
   notes_->commands[app_].hints[name] = hint;
 }
 
+void CommandLine::set_hint_of_extra(std::function<std::string(const std::string& word)> hint) {
+  notes_->commands[app_].hint_of_extra = std::move(hint);
+}
+
 void CommandLine::set_description(const std::string& text) {
   notes_->commands[app_].description = text;
 }
@@ -479,6 +500,7 @@ CommandLine CommandParser::add_command(const std::string& name, const std::strin
 }
 
 Request CommandParser::parse(std::vector<std::string> arguments) {
+  notes_->words = arguments;
   arguments = with_empty_values(arguments, *app_);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {

@@ -90,6 +90,8 @@ class CommandLine {
   /// Sets the hint of the error that there is no option `name`, which users know from other programs, as in --lr. If the user
   /// gives it with a number, this number takes the place of VALUE in the hint.
   void add_hint(const std::string& name, const std::string& hint);
+  /// Sets what says which hint an argument deserves that the command does not take; "" for the general one.
+  void set_hint_of_extra(std::function<std::string(const std::string& word)> hint);
   /// Sentences for the man page that say what the command does.
   void set_description(const std::string& text);
   /// Lines of commands, which --help shows below the options.

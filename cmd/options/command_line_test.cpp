@@ -176,11 +176,24 @@ TEST_CASE("a command says what to do in place of an option that it has not, and 
   // The word after the option is no number, so the hint keeps VALUE.
   CHECK(mill.mistake({"grind", "--speed", "high", "wheat"}) ==
         "error: there is no option '--speed' (use --rate VALUE)");
+  // Nor is it missing because an argument has taken it, or because another argument is missing.
+  CHECK(mill.mistake({"grind", "--speed", "3"}) == "error: there is no option '--speed' (use --rate 3)");
+  CHECK(mill.mistake({"grind", "--speed=3"}) == "error: there is no option '--speed' (use --rate 3)");
   CHECK(mill.mistake({"grind", "wheat", "-n", "4"}) == "error: there is no option '-n' (use --threads 4)");
   CHECK(mill.mistake({"clean", "--speed", "3"}) ==
         "error: there is no option '--speed' (see mill clean --help)");
   CHECK(mill.mistake({"grind", "wheat", "--mesh", "a:1", "--mesh", "b:2"}) ==
         "error: --mesh is given more than once (join them: --mesh a:1,b:2)");
+}
+
+TEST_CASE("a command says what to do with an argument that it does not take") {
+  Mill mill;
+  mill.line().set_hint_of_extra(
+      [](const std::string& word) { return word == "rye" ? "grind one corn at a time" : ""; });
+  CHECK(mill.mistake({"grind", "wheat", "rye"}) ==
+        "error: unexpected argument 'rye' (grind one corn at a time)");
+  CHECK(mill.mistake({"grind", "wheat", "oats"}) ==
+        "error: unexpected argument 'oats' (see mill grind --help)");
 }
 
 TEST_CASE("checks and rewrites refuse a value in their own words") {

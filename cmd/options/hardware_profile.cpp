@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "cmd/files/files.h"
@@ -38,6 +39,29 @@ std::string bundled_path(const std::string& name) {
 
 bool is_file(const std::string& name) {
   return name == "-" || name.ends_with(".json") || name.find('/') != std::string::npos;
+}
+
+// The part of a name that tells one model of a product from another: `100` of `h100`, with the letters before it.
+std::vector<std::string> designations(const std::string& name) {
+  std::vector<std::string> found;
+  for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
+    end = std::min(name.find('-', begin), name.size());
+    std::string word = name.substr(begin, end - begin);
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    if (word.find_first_of("0123456789") != std::string::npos) found.push_back(word);
+  }
+  return found;
+}
+
+// A profile whose name is most likely meant, as "did you mean"; "" if there is none. `v100` is no slip of `h100`.
+std::string near_profile(const std::string& name, const std::vector<std::string>& names) {
+  for (const std::string& known : names)
+    if (known.starts_with(name + "-")) return fmt::format("did you mean '{}'?", known);
+  std::vector<std::string> alike;
+  for (const std::string& known : names)
+    if (designations(known) == designations(name)) alike.push_back(known);
+  return did_you_mean(name, alike);
 }
 
 }  // namespace
@@ -89,9 +113,7 @@ std::string profile_text(const std::string& name) {
   if (is_file(name)) return read_text(name, "hardware profile");
   const std::vector<std::string> names = bundled(profiles());
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    std::string near = did_you_mean(name, names);
-    for (const std::string& known : names)
-      if (known.starts_with(name + "-")) near = fmt::format("did you mean '{}'?", known);
+    const std::string near = near_profile(name, names);
     throw UserError(fmt::format("there is no hardware profile '{}'", name),
                     near.empty() ? fmt::format("bundled profiles are {}; a file's name must end in .json",
                                                fmt::join(names, ", "))

@@ -12,13 +12,47 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/work_watch.h"
+#include "core/diagnostics/suggest.h"
 #include "core/model/optimizer.h"
 #include "core/model/zero_stage.h"
+#include "formats/json/json_value.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "formats/program/program_reader.h"
 
 namespace mtfc {
+
+namespace {
+
+// The options of other programs for the same.
+void add_foreign_hints(CommandLine& line) {
+  for (const char* name : {"--lr", "--learning-rate", "--learning_rate"})
+    line.add_hint(name, "set the model's param: --set lr=VALUE");
+  for (const char* name : {"--batch", "--batch-size", "--batch_size"})
+    line.add_hint(name, "set the size of the dimension: --set batch=VALUE");
+  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--devices", "--gpus"})
+    line.add_hint(name, "the mesh says how many ranks there are: --mesh all:VALUE");
+  // The flags of Mesh TensorFlow have the same form.
+  for (const char* name : {"--mesh_shape", "--mesh-shape"})
+    line.add_hint(name, "the mesh is given as --mesh AXIS:SIZE,...");
+  for (const char* name : {"--layout_rules", "--layout-rules", "-l", "--rules"})
+    line.add_hint(name, "the rules are given as --layout DIM:AXIS,...");
+}
+
+// Returns whether the file is a model, and no layout.
+bool is_model_file(const std::string& file) {
+  std::error_code ignored;
+  if (!file.ends_with(".json") || !std::filesystem::is_regular_file(file, ignored)) return false;
+  try {
+    const std::string text = read_text(file, "model");
+    const std::optional<JsonValue> whole = find_json(text);
+    return whole && whole->find("ops") != nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program) {
   if (or_program)
@@ -52,12 +86,10 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
   line.set_group(OptionGroup::kOutput);
   line.add_flag("--quiet,-q", options.quiet,
                 "print neither warnings nor progress; run prints no results either");
-  for (const char* name : {"--lr", "--learning-rate", "--learning_rate"})
-    line.add_hint(name, "set the model's param: --set lr=VALUE");
-  for (const char* name : {"--batch", "--batch-size", "--batch_size"})
-    line.add_hint(name, "set the size of the dimension: --set batch=VALUE");
-  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--devices", "--gpus"})
-    line.add_hint(name, "the mesh says how many ranks there are: --mesh all:VALUE");
+  add_foreign_hints(line);
+  line.set_hint_of_extra([](const std::string& word) {
+    return is_model_file(word) ? "it is a second model, and the command takes one" : "";
+  });
 }
 
 void add_layout_options(CommandLine& line, LayoutFlags& flags) {
@@ -73,15 +105,6 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
       .may_be_empty()
       .type_name("DIM:AXIS,...|FILE")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
-  add_layout_hints(line);
-}
-
-void add_layout_hints(CommandLine& line) {
-  // The flags of Mesh TensorFlow have the same form.
-  for (const char* name : {"--mesh_shape", "--mesh-shape"})
-    line.add_hint(name, "the mesh is given as --mesh AXIS:SIZE,...");
-  for (const char* name : {"--layout_rules", "--layout-rules", "-l", "--rules"})
-    line.add_hint(name, "the rules are given as --layout DIM:AXIS,...");
 }
 
 void add_propagate_option(CommandLine& line, ModelOptions& options) {
@@ -101,14 +124,30 @@ void add_time_limit_option(CommandLine& line, ModelOptions& options) {
 
 namespace {
 
-// The bundled file that has the name, in this folder of models/: `mnist` and `mnist.json` are names of models/mnist.json; ""
-// if there is none.
-std::string bundled_file(const std::string& name, const char* folder) {
-  std::filesystem::path path =
-      std::filesystem::path(library_folder()) / folder / std::filesystem::path(name).filename();
-  if (path.extension() != ".json") path += ".json";
+// Files of a folder of models/ that a name may mean.
+struct BundledFile {
+  std::string exact;  // `mnist` and `mnist.json` are names of models/mnist.json; "" if there is none
+  std::string near;   // the one with a similar name, or ""
+};
+
+BundledFile bundled_file(const std::string& name, const char* folder) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path(name).filename();
+  const std::string wanted = file.extension() == ".json" ? file.stem().string() : file.string();
+  std::map<std::string, std::string> paths;  // by the hint that names them
+  std::vector<std::string> names;
+  BundledFile found;
   std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored) ? path.string() : "";
+  for (const auto& entry : fs::directory_iterator(fs::path(library_folder()) / folder, ignored)) {
+    if (entry.path().extension() != ".json") continue;
+    names.push_back(entry.path().stem().string());
+    paths[fmt::format("did you mean '{}'?", names.back())] = entry.path().string();
+    if (names.back() == wanted) found.exact = entry.path().string();
+  }
+  std::sort(names.begin(), names.end());
+  if (const auto near = paths.find(did_you_mean(wanted, names)); near != paths.end())
+    found.near = near->second;
+  return found;
 }
 
 // The text of a model, or of a layout from the folder of the bundled ones.
@@ -117,9 +156,12 @@ std::string given_text(const std::string& file, const char* what, const char* fo
     return read_text(file, what);
   } catch (const UserError& error) {
     const Diagnostic& problem = error.diagnostics().front();
-    const std::string bundled = bundled_file(file, folder);
-    if (bundled.empty() || std::filesystem::exists(file)) throw;
-    throw UserError(problem.message, fmt::format("the bundled {} is '{}'", what, bundled));
+    if (std::filesystem::exists(file)) throw;
+    const BundledFile bundled = bundled_file(file, folder);
+    if (!bundled.exact.empty())
+      throw UserError(problem.message, fmt::format("the bundled {} is '{}'", what, bundled.exact));
+    if (bundled.near.empty() || !problem.hint.empty()) throw;
+    throw UserError(problem.message, fmt::format("did you mean the bundled '{}'?", bundled.near));
   }
 }
 
@@ -129,22 +171,24 @@ void check_layout_flag(const std::string& layout) {
   namespace fs = std::filesystem;
   const size_t first = layout.find_first_not_of(" \t\n");
   if (first != std::string::npos && (layout[first] == '{' || layout[first] == '[')) {
-    const std::string rules = short_form_of(layout);
+    const std::string flags = flags_of(layout);
     throw UserError("--layout takes rules or the name of a file, not JSON",
                     fmt::format("write {}, or give the JSON on standard input: --layout -",
-                                rules.empty() ? "rules, as in batch:rows,hidden:cols" : rules));
+                                flags.empty() ? "rules, as in batch:rows,hidden:cols" : flags));
   }
   std::error_code ignored;
   if (fs::is_regular_file(layout, ignored))
     throw UserError(fmt::format("the name of the layout file '{}' does not end in .json", layout),
                     "rename it, or give it on standard input: --layout -");
-  if (layout.find(':') != std::string::npos) return;
+  if (layout.find(':') != std::string::npos || layout == "propagate") return;
+  const std::string problem = fmt::format("'{}' is no rule: DIMENSION:AXIS", layout);
   if (fs::is_regular_file(layout + ".json", ignored))
-    throw UserError(fmt::format("'{}' is no rule: DIMENSION:AXIS", layout),
-                    fmt::format("did you mean the file '{}.json'?", layout));
-  if (const std::string bundled = bundled_file(layout, "layouts"); !bundled.empty())
-    throw UserError(fmt::format("'{}' is no rule: DIMENSION:AXIS", layout),
-                    fmt::format("the bundled layout is '{}'", bundled));
+    throw UserError(problem, fmt::format("did you mean the file '{}.json'?", layout));
+  const BundledFile bundled = bundled_file(layout, "layouts");
+  if (!bundled.exact.empty())
+    throw UserError(problem, fmt::format("the bundled layout is '{}'", bundled.exact));
+  if (!bundled.near.empty())
+    throw UserError(problem, fmt::format("did you mean the bundled '{}'?", bundled.near));
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ struct ModelOptions {
   std::optional<int64_t> time_limit;  // seconds in which plans are chosen
 };
 /// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
-/// also be a saved program.
+/// also be a saved program. Adds hints for those who type the options of other programs for the same, and for --mesh and
+/// --layout.
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program = false);
 
 /// One mesh and layout, as given: each may be absent.
@@ -40,8 +41,6 @@ struct LayoutFlags {
   std::optional<std::string> layout;
 };
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
-/// Adds hints that name --mesh and --layout to those who type the options of other programs for the same.
-void add_layout_hints(CommandLine& line);
 /// --propagate, which holds for every layout of the command.
 void add_propagate_option(CommandLine& line, ModelOptions& options);
 

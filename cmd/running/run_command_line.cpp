@@ -110,6 +110,8 @@ void add_file_options(CommandLine& line, RunOptions& options) {
   line.add_option("--tensorboard", options.tensorboard,
                   "write the same numbers as events for TensorBoard into this folder")
       .type_name("DIR");
+  line.add_hint("--json",
+                "outputs of every step: --metrics FILE.jsonl; counts and predictions: --report FILE.json");
   line.add_option("--report", options.report,
                   "write the counted flops, collectives and memory beside the predicted ones, and the time "
                   "per step; - is standard output")

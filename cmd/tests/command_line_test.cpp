@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -88,6 +89,11 @@ TEST_CASE("unknown commands, options and arguments") {
     CHECK(said(fmt::format("compile mnist.json {}", layout)) ==
           refusal(fmt::format("unexpected argument '{}' (a layout is given by an option: --layout {})",
                               layout, layout)));
+  for (const char* command : {"run", "check", "explain"})
+    CHECK(said(fmt::format("{} mnist.json {}transformer_lm.json", command,
+                           command == std::string("explain") ? "x " : "")) ==
+          refusal(
+              "unexpected argument 'transformer_lm.json' (it is a second model, and the command takes one)"));
 }
 
 TEST_CASE("ops describes the library: all of it, a file, and a block") {
@@ -156,6 +162,17 @@ TEST_CASE("what is no layout is answered with what would be one") {
     CHECK(said(check + "'" + json + "'") ==
           refusal("--layout takes rules or the name of a file, not JSON (write batch:a, or give the JSON on "
                   "standard input: --layout -)"));
+  CHECK(said("check mnist.json --layout '{\"mesh\":{\"all\":2},\"rules\":[[\"batch\",\"all\"]]}'") ==
+        refusal(
+            "--layout takes rules or the name of a file, not JSON (write --mesh all:2 --layout batch:all, or "
+            "give the JSON on standard input: --layout -)"));
+  CHECK(said(check + "data_paralel") ==
+        refusal(fmt::format("'data_paralel' is no rule: DIMENSION:AXIS (did you mean the bundled "
+                            "'{}/models/layouts/data_parallel.json'?)",
+                            MTFC_SOURCE_DIR)));
+  CHECK(has(
+      said(check + "elsewhere/data_paralel.json"),
+      fmt::format("(did you mean the bundled '{}/models/layouts/data_parallel.json'?)", MTFC_SOURCE_DIR)));
   CHECK(
       said(check + "'{batch'") ==
       refusal(
@@ -181,20 +198,18 @@ TEST_CASE("options of other programs are answered with those of mtfc") {
 }
 
 TEST_CASE("options of other names are answered with the right ones") {
-  for (const char* option : {"--mesh_shape", "--mesh-shape"})
-    CHECK(
-        said(fmt::format("check mnist.json {} a:2", option)) ==
-        refusal(fmt::format("there is no option '{}' (the mesh is given as --mesh AXIS:SIZE,...)", option)));
-  for (const char* option : {"--layout_rules", "-l"})
-    CHECK(said(fmt::format("check mnist.json {} batch:a", option)) ==
-          refusal(
-              fmt::format("there is no option '{}' (the rules are given as --layout DIM:AXIS,...)", option)));
   for (const char* command : {"show", "cost-report", "check", "search", "explain"})
     CHECK(said(fmt::format("{} mnist.json --json", command)) ==
           refusal("there is no option '--json' (--format json)"));
   CHECK(said("search mnist.json --ranks 4") == refusal("there is no option '--ranks' (--devices 4)"));
-  CHECK(said("search mnist.json -l batch:a") ==
-        refusal("there is no option '-l' (the rules are given as --layout DIM:AXIS,...)"));
+  CHECK(
+      said("verify mnist.json --json") ==
+      refusal(
+          "there is no option '--json' (the exit code has the result: 0 where both runs agree, 1 where they "
+          "differ)"));
+  CHECK(said("run mnist.json --json") ==
+        refusal("there is no option '--json' (outputs of every step: --metrics FILE.jsonl; counts and "
+                "predictions: --report FILE.json)"));
   CHECK(said("run mnist.json --data x.npy") ==
         refusal("there is no option '--data' (data are given by input: --input NAME=FILE)"));
   CHECK(said("check mnist.json --strict") ==
@@ -204,6 +219,41 @@ TEST_CASE("options of other names are answered with the right ones") {
   CHECK(said("diff mnist.json --mesh a:4 --layout batch:a --layout hidden:a") ==
         refusal("there is no option '--layout' (the layouts follow the model: mtfc diff MODEL batch:rows "
                 "hidden:rows --mesh rows:4)"));
+}
+
+TEST_CASE("every command that takes a model knows the options of other programs") {
+  size_t commands = 0;
+  for (const Command* command : all_commands()) {
+    const std::vector<OptionEntry> options = entry_of(*command).options;
+    const auto has_option = [&](const char* name) {
+      return std::any_of(options.begin(), options.end(), [&](const OptionEntry& option) {
+        return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
+      });
+    };
+    if (!has_option("--set")) continue;
+    ++commands;
+    CAPTURE(command->name);
+    const auto hint = [&](const std::string& option, const std::string& value) {
+      const std::string text = mistake(*command, {"model.json", option, value});
+      const std::string problem = fmt::format("error: there is no option '{}' (", option);
+      CHECK(text.starts_with(problem));
+      return text.substr(std::min(problem.size(), text.size()));
+    };
+    CHECK(hint("--lr", "0.1") == "set the model's param: --set lr=0.1)");
+    CHECK(hint("--batch-size", "64") == "set the size of the dimension: --set batch=64)");
+    for (const char* option : {"--mesh_shape", "--mesh-shape"})
+      CHECK(hint(option, "a:2") == "the mesh is given as --mesh AXIS:SIZE,...)");
+    for (const char* option : {"--layout_rules", "--layout-rules", "-l"})
+      CHECK(hint(option, "batch:a") ==
+            (has_option("--layout")
+                 ? "the rules are given as --layout DIM:AXIS,...)"
+                 : "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4)"));
+    CHECK(hint("--ranks", "2") == (command->name == std::string("search")
+                                       ? "--devices 2)"
+                                       : "the mesh says how many ranks there are: --mesh all:2)"));
+    CHECK_FALSE(hint("--json", "x").starts_with("see mtfc"));
+  }
+  CHECK(commands >= 11);
 }
 
 TEST_CASE("a bundled model is named where there is no file of its name") {

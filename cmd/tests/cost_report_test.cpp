@@ -287,6 +287,20 @@ TEST_CASE("the first part of a hardware profile's name suggests that profile") {
         "exit 2: mtfc: error: there is no hardware profile 'a100' (did you mean 'a100-80g'?)\n");
 }
 
+TEST_CASE("the name of other hardware suggests no profile, and a slip does") {
+  const auto refused = [](const std::string& name) {
+    return outcome_in_models("$MTFC cost-report mnist.json --hardware " + name);
+  };
+  for (const char* other : {"v100", "h200", "3090", "tpu-v4", "a10"}) {
+    CAPTURE(other);
+    CHECK(has(refused(other),
+              fmt::format("there is no hardware profile '{}' (bundled profiles are a100-80g, ", other)));
+  }
+  for (const auto& [slip, meant] : std::vector<std::pair<const char*, const char*>>{
+           {"H100", "h100"}, {"tpv-v2", "tpu-v2"}, {"xeom-amx", "xeon-amx"}, {"locale", "local"}})
+    CHECK(has(refused(slip), fmt::format("(did you mean '{}'?)", meant)));
+}
+
 TEST_CASE("what it takes to train on many tokens") {
   const std::string command =
       "$MTFC cost-report transformer_lm.json --set batch=16 --set length=64 --mesh all:4 --layout batch:all "

@@ -89,11 +89,25 @@ std::string axes_text(const JsonValue& value) {
   return text;
 }
 
+// The pairs of an object, or of a list, as the short form has them; "" if one has no short form.
+std::string short_pairs(const JsonValue& pairs) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& name, const JsonValue& value) {
+    const std::string axes = axes_text(value);
+    if (!name.empty() && !axes.empty()) parts.push_back(name + ":" + axes);
+  };
+  for (const JsonMember& member : pairs.members) add(member.key, member.value);
+  for (const JsonValue& pair : pairs.items)
+    if (pair.items.size() == 2) add(pair.items[0].text, pair.items[1]);
+  if (parts.size() != pairs.members.size() + pairs.items.size()) return "";
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
 Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
   ShortForm form(kMeshFlag, text, kMeshForm, sink);
   MeshChecker checker(sink);
   if (text.starts_with("{") || text.starts_with("[")) {
-    const std::string axes = short_form_of(text);
+    const std::string axes = flags_of(text);
     sink.error({kMeshFlag, 0, 0, ""}, "the mesh is not given as JSON",
                "write " + (axes.empty() ? "its axes, as in rows:2,cols:4" : axes));
     return {};
@@ -294,17 +308,21 @@ Layout read_layout(const LayoutSources& sources) {
   return read_layout(sources, none);
 }
 
-std::string short_form_of(std::string_view json) {
+std::string flags_of(std::string_view json) {
   const std::optional<JsonValue> whole = find_json(json);
   if (!whole) return "";
-  const JsonValue* pairs = &*whole;
-  for (const char* key : {"rules", "mesh"})
-    if (const JsonValue* inner = whole->find(key)) pairs = inner;
-  std::vector<std::string> parts;
-  for (const JsonMember& member : pairs->members) parts.push_back(member.key + ":" + axes_text(member.value));
-  for (const JsonValue& pair : pairs->items)
-    if (pair.items.size() == 2) parts.push_back(pair.items[0].text + ":" + axes_text(pair.items[1]));
-  return fmt::format("{}", fmt::join(parts, ","));
+  const JsonValue *mesh = whole->find("mesh"), *rules = whole->find("rules"),
+                  *propagate = whole->find("propagate");
+  if (!mesh && !rules) return short_pairs(*whole);
+  std::string text = mesh ? short_pairs(*mesh) : "", layout = rules ? short_pairs(*rules) : "";
+  // The short form has nothing else.
+  for (const JsonMember& member : whole->members)
+    if (&member.value != mesh && &member.value != rules && &member.value != propagate) return "";
+  if ((mesh && text.empty()) || (rules && layout.empty() && rules->members.size() + rules->items.size() > 0))
+    return "";
+  if (propagate && propagate->flag) layout += layout.empty() ? "propagate" : ",propagate";
+  if (!mesh) return layout;
+  return layout.empty() ? "--mesh " + text : fmt::format("--mesh {} --layout {}", text, layout);
 }
 
 bool is_layout_file(std::string_view flag) {

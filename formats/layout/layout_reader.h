@@ -35,9 +35,10 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
                    std::optional<ZeroStage>* zero = nullptr);
 Layout read_layout(const LayoutSources& sources);
 
-/// The short form of JSON on the command line that names pairs, as `{"batch": "rows"}` does, alone or as the "rules" of a
-/// layout: `batch:rows`; "" for anything else.
-std::string short_form_of(std::string_view json);
+/// What to write instead of JSON on the command line: the short form of pairs such as `{"batch": "rows"}`, alone or as the
+/// "rules" of a layout, which is `batch:rows`; and with the mesh of a layout both options, `--mesh rows:2 --layout batch:rows`.
+/// "" for anything that has no short form.
+std::string flags_of(std::string_view json);
 
 /// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.
 bool is_layout_file(std::string_view flag);

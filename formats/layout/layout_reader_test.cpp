@@ -188,11 +188,20 @@ TEST_CASE("rules that are an object are answered with the list that says the sam
 }
 
 TEST_CASE("JSON is turned into the short form of what it names") {
-  CHECK(short_form_of(R"({"batch": "rows", "hidden": ["rows", "cols"]})") == "batch:rows,hidden:rows+cols");
-  CHECK(short_form_of(R"({"rules": [["batch", "rows"]], "propagate": true})") == "batch:rows");
-  CHECK(short_form_of(R"({"mesh": {"rows": 2}})") == "rows:2");
-  CHECK(short_form_of("[1, 2]") == "");
-  CHECK(short_form_of("{batch: rows}") == "");
+  CHECK(flags_of(R"({"batch": "rows", "hidden": ["rows", "cols"]})") == "batch:rows,hidden:rows+cols");
+  CHECK(flags_of(R"({"rules": [["batch", "rows"]], "propagate": true})") == "batch:rows,propagate");
+  CHECK(flags_of(R"({"mesh": {"rows": 2}})") == "--mesh rows:2");
+  CHECK(flags_of(R"({"mesh": {"all": 2}, "rules": [["batch", "all"]]})") ==
+        "--mesh all:2 --layout batch:all");
+  CHECK(flags_of(R"({"rules": {"batch": "all"}, "mesh": [["all", 2]], "propagate": false})") ==
+        "--mesh all:2 --layout batch:all");
+  CHECK(flags_of(R"({"mesh": {"all": 2}, "rules": [], "propagate": true})") ==
+        "--mesh all:2 --layout propagate");
+  // Neither limited rules nor annotations have a short form.
+  CHECK(flags_of(R"({"rules": [["batch", "all"], ["h", "all", {"in": ["w"]}]]})") == "");
+  CHECK(flags_of(R"({"rules": [["batch", "all"]], "shardings": {"w": {"h": "all"}}})") == "");
+  CHECK(flags_of("[1, 2]") == "");
+  CHECK(flags_of("{batch: rows}") == "");
 }
 
 }  // namespace mtfc::layout_reader_test
