@@ -387,7 +387,6 @@ std::function<int()> setup(CommandLine& line) {
           "--layout", options->layouts,
           "rules, as in batch:rows, also with zero:3 or propagate among them; or a layout file (repeat to "
           "compare)")
-      .may_be_empty()
       .type_name("DIM:AXIS,...|FILE");
   line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))

@@ -506,7 +506,6 @@ std::function<int()> setup(CommandLine& line) {
   for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--gpus"})
     line.add_hint(name, "--devices VALUE");
   line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
-      .may_be_empty()
       .type_name("DIM:AXIS,...|FILE");
   add_memory_limit(
       line, options->memory_limit,

@@ -190,8 +190,8 @@ TEST_CASE("cost-report compares layouts, as a table and as JSON") {
   CHECK(both[0]["communication"]["elements_per_device"] == 813056 + 2);  // the loss and the accuracy
   CHECK(both[1]["communication"]["elements_per_device"] == 1000);
   CHECK(both[1]["parameters"]["count"] == 813056);
-  const Outcome pairs =
-      mtfc("cost-report " + kMnist + " --mesh p:4 --mesh p:2 --layout batch:p --layout hidden:p --layout ''");
+  const Outcome pairs = mtfc("cost-report " + kMnist +
+                             " --mesh p:4 --mesh p:2 --layout batch:p --layout hidden:p --layout batch:p");
   CHECK(pairs.code == 2);
   CHECK(has(pairs.err, "2 --mesh and 3 --layout can't be combined"));
   const Json init =
