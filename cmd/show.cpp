@@ -76,11 +76,16 @@ std::vector<std::string> possible_patterns(const std::string& pattern,
   return patterns;
 }
 
-void require_match(const std::string& pattern, const Program& program, const EntryPoint& entry) {
-  const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
+// Returns whether one of the tensor's names matches the pattern.
+bool fits(const std::string& pattern, const std::string& tensor, const std::optional<ModelNames>& model) {
+  return model ? model->fits(pattern, tensor) : matches_name(pattern, tensor);
+}
+
+void require_match(const std::string& pattern, const std::vector<PlacedTensor>& tensors,
+                   const EntryPoint& entry, const std::optional<ModelNames>& model) {
   const auto is_matched = [&](const std::string& by) {
     return std::any_of(tensors.begin(), tensors.end(),
-                       [&](const PlacedTensor& tensor) { return matches_name(by, tensor.name); });
+                       [&](const PlacedTensor& tensor) { return fits(by, tensor.name, model); });
   };
   if (is_matched(pattern)) return;
   const std::string problem = fmt::format("{} has no tensor whose name matches '{}'", entry.name, pattern);
@@ -96,13 +101,13 @@ std::string shown(const Options& options, const Program& program, const EntryPoi
   style.all = options.all;
   style.rank = options.rank;
   style.width = text_width(options.output.file, style.width);
-  if (options.tensor && is_name_pattern(*options.tensor)) {
-    require_match(*options.tensor, program, entry);
-    style.pattern = *options.tensor;
-  }
-  if (!options.tensor || !style.pattern.empty())
-    return as_json ? placements_json(program, entry, style) : placements_text(program, entry, style);
   const std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
+  if (options.tensor && is_name_pattern(*options.tensor)) {
+    require_match(*options.tensor, tensors, entry, names);
+    style.is_listed = [&](const std::string& name) { return fits(*options.tensor, name, names); };
+  }
+  if (!options.tensor || style.is_listed)
+    return as_json ? placements_json(program, entry, style) : placements_text(program, entry, style);
   const PlacedTensor& tensor = find_tensor(tensors, *options.tensor, entry, names);
   return as_json ? placement_json(program, entry, tensor) : placement_text(program, entry, tensor, style);
 }

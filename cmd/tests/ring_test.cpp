@@ -201,6 +201,38 @@ TEST_CASE("a rule for a product holds where it is computed again") {
   CHECK(again > 0);
 }
 
+TEST_CASE("a rule for a product may have the name that the model gives it") {
+  const ScratchFolder folder;
+  const auto listing = [&](const std::string& rules) {
+    std::ofstream(folder / "layout.json") << fmt::format(
+        R"({{"mesh": [["rows", 2]], "rules": [["batch", "rows"]], "shard_state_over": "rows",
+             "shard_variables": true, "regather": "**", "ring": {{{}}}}})",
+        rules);
+    return outcome_in_models(fmt::format(
+        "$MTFC compile transformer_lm.json --set layers=1 -q --layout '{}' 2>&1", folder / "layout.json"));
+  };
+  // Programs know the result of the block 'output_embedding' as 'output/logits'.
+  const std::string none = listing(R"("**": false)");
+  const std::string turned = listing(R"("**": false, "output/logits": true)");
+  CHECK(none.find("ring einsum") == std::string::npos);
+  CHECK(turned.find("ring einsum") != std::string::npos);
+  CHECK(listing(R"("**": false, "logits": true)") == turned);
+  CHECK(listing(R"("logits": true, "**": false, "output/**": false)") ==
+        listing(R"("output/logits": true, "**": false, "output/**": false)"));
+  const auto rings_in = [](const std::string& text) {
+    size_t count = 0;
+    for (size_t at = text.find("ring einsum"); at != std::string::npos; at = text.find("ring einsum", at + 1))
+      ++count;
+    return count;
+  };
+  CHECK(rings_in(listing(R"("**": false, "logit*": true)")) == rings_in(turned));
+  CHECK(rings_in(listing(R"("logit*": true, "**": false)")) == 0);
+  CHECK(rings_in(listing(R"("logits": true, "output/logits": false, "**": false)")) == 0);
+  const std::string refused = listing(R"("logit": true)");
+  CHECK(refused.find("'logit' matches no product of two tensors (did you mean 'logits'?)") !=
+        std::string::npos);
+}
+
 TEST_CASE("a product that is named, but can't turn, is a warning") {
   Product product;
   const std::string named =

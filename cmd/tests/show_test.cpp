@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "cmd/testing/shell.h"
 #include "core/testing/text.h"
@@ -61,10 +62,25 @@ TEST_CASE("a tensor is found under the name that the model gives it, where a blo
         "exit 2: mtfc: error: train has no tensor 'logit' (did you mean 'logits'?)\n");
 }
 
+TEST_CASE("a pattern matches the names that the model gives to tensors, too") {
+  const auto names = [](const std::string& pattern) {
+    std::vector<std::string> found;
+    const Json all = json_of(kLayers + pattern);
+    for (const Json& tensor : all["tensors"]) found.push_back(tensor["name"]);
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names("'x*'") == Names{"position/y"});
+  CHECK(names("'l*'") == Names{"loss", "norm/y", "output/logits"});  // loss, last and logits
+  CHECK(names("'logit*'") == Names{"output/logits"});
+  CHECK(names("'output/logit*'") == Names{"output/logits"});
+}
+
 TEST_CASE("a pattern that matches no tensor is an error with the nearest one that does") {
   const std::string problem = "exit 2: mtfc: error: train has no tensor whose name matches ";
-  CHECK(shown(kLayers + "'layer_0/*'") ==
-        problem + "'layer_0/*' (* does not stand for '/', but ** does: did you mean 'layer_0/**'?)\n");
+  CHECK(shown(kLayers + "'layer_*'") ==
+        problem + "'layer_*' (* does not stand for '/', but ** does: did you mean 'layer_**'?)\n");
   CHECK(shown(kLayers + "'layr_0/**'") == problem + "'layr_0/**' (did you mean 'layer_0/**'?)\n");
   CHECK(shown(kLayers + "'layer_0/slef/*/wq'") ==
         problem + "'layer_0/slef/*/wq' (did you mean 'layer_0/self/*/wq'?)\n");

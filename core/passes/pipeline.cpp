@@ -16,6 +16,7 @@
 #include "core/model/training.h"
 #include "core/passes/pass_runner.h"
 #include "core/passes/ring_choice.h"
+#include "core/passes/ring_names.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/variable_placement.h"
 #include "core/tensors/name_pattern.h"
@@ -48,16 +49,19 @@ bool can_turn(const Node& node) {
 
 // A rule for rings that names no product of any entry point is a mistake, unless it is for all products.
 void check_rings(const Model& model, const Layout& layout, const CompileOptions& options,
-                 const std::vector<std::string>& entries) {
-  if (layout.rings.empty()) return;
+                 const RingNames& names) {
   CompileOptions quiet = options.unwatched();
   quiet.keep.clear();
   const PreparedModel prepared(model, quiet);
   std::vector<std::string> products;
-  for (const std::string& entry : entries)
+  for (const std::string& entry : entries_of(model, options))
     for (const PreparedModel::Part& part : prepared.parts(entry))
       for (const Node& node : part.graph.graph.nodes())
-        if (can_turn(node)) products.push_back(part.graph.graph.tensor(node.results[0]).name);
+        if (can_turn(node)) {
+          const std::string& name = part.graph.graph.tensor(node.results[0]).name;
+          products.push_back(name);
+          for (const std::string& further : names.further(name)) products.push_back(further);
+        }
   std::vector<Diagnostic> diagnostics;
   for (const RingRule& rule : layout.rings)
     if (rule.pattern != kEveryName &&
@@ -67,6 +71,16 @@ void check_rings(const Model& model, const Layout& layout, const CompileOptions&
                              fmt::format("'{}' matches no product of two tensors", rule.pattern),
                              did_you_mean(rule.pattern, products)});
   if (!diagnostics.empty()) throw UserError(diagnostics);
+}
+
+// The layout with the names of programs in its rules for rings. Throws UserError where a rule names no product.
+Layout with_checked_rings(const Model& model, Layout layout, const CompileOptions& options) {
+  if (layout.rings.empty()) return layout;
+  RingNames names;
+  for (const std::string& entry : entries_of(model, options)) names.add(entry_named(model, entry).graph);
+  check_rings(model, layout, options, names);
+  layout.rings = names.resolved(layout);
+  return layout;
 }
 
 // Warns of each product that is named in a rule for rings, but does not run in turns.
@@ -175,8 +189,6 @@ std::string early_end_warning(const std::string& entry, const PlanFigures& plan)
 Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
                        const Annotations& annotations, const CompileOptions& options, Choice& choice) {
   const std::vector<std::string> entries = entries_of(model, options);
-  check_kept(model, options, entries);
-  check_rings(model, layout, options, entries);
   Program program;
   program.layout = layout;
   PassRunner passes(program, split, options);
@@ -268,16 +280,16 @@ bool verifies_by_default() {
 #endif
 }
 
-Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
-  const Annotations annotations(model, layout);
-  const bool is_planned = layout.propagate || !annotations.empty();
-  const StateSplit split = checked_split(model, layout, annotations, options);
+Program compile(const Model& model, const Layout& given, const CompileOptions& options) {
+  const Annotations annotations(model, given);
+  const bool is_planned = given.propagate || !annotations.empty();
+  const StateSplit split = checked_split(model, given, annotations, options);
+  check_kept(model, options, entries_of(model, options));
+  const Layout layout = with_checked_rings(model, given, options);
   if (is_planned) return compile_planned(model, layout, split, annotations, options);
   int64_t bytes = 0;
   Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
   const std::vector<std::string> entries = entries_of(model, options);
-  check_kept(model, options, entries);
-  check_rings(model, layout, options, entries);
   PassRunner passes(program, split, options);
   for (const std::string& name : entries) {
     if (!is_wanted(name, options)) continue;
@@ -297,7 +309,7 @@ void check_compilable(const Model& model, const Layout& layout, const CompileOpt
   require_countable(all_variables(model));
   const std::vector<std::string> entries = entries_of(model, options);
   check_kept(model, options, entries);
-  check_rings(model, layout, options, entries);
+  with_checked_rings(model, layout, options);
   const Program nothing;
   PassRunner passes(nothing, split, options);
   for (const std::string& name : entries) {

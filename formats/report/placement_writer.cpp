@@ -9,7 +9,6 @@
 #include "core/diagnostics/printable.h"
 #include "core/program/repeated_names.h"
 #include "core/program/reshard_list.h"
-#include "core/tensors/name_pattern.h"
 #include "core/tensors/shard_grid.h"
 #include "formats/json/ordered_json.h"
 #include "formats/text/quantity.h"
@@ -218,8 +217,8 @@ std::vector<PlacedTensor> listed(const Program& program, const EntryPoint& entry
                                  const PlacementStyle& style) {
   std::vector<PlacedTensor> tensors = placed_tensors(program, entry);
   std::erase_if(tensors, [&](const PlacedTensor& tensor) {
-    return style.pattern.empty() ? !style.all && tensor.role == TensorRole::kComputed
-                                 : !matches_name(style.pattern, tensor.name);
+    return style.is_listed ? !style.is_listed(tensor.name)
+                           : !style.all && tensor.role == TensorRole::kComputed;
   });
   return tensors;
 }
@@ -407,7 +406,7 @@ std::string placements_text(const Program& program, const EntryPoint& entry, con
   const Mesh& mesh = program.mesh();
   std::string text = head_text(program, entry, style);
   std::vector<PlacedTensor> tensors = listed(program, entry, style);
-  const bool is_detailed = style.all || !style.pattern.empty();
+  const bool is_detailed = style.all || style.is_listed != nullptr;
   const int64_t alike_state = is_detailed ? 0 : take_alike_state(tensors, mesh, style);
   const std::vector<AlikeTensors> groups = alike_tensors(tensors, mesh, style);
   for (auto begin = groups.begin(); begin != groups.end();) {

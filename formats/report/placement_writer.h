@@ -2,6 +2,7 @@
 // Writes which shards of a program's tensors the devices hold: all tensors as a list, or one of them as a drawing.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,8 +13,8 @@ namespace mtfc {
 struct PlacementStyle {
   size_t width = 80;  // of the longest line
   bool all = false;   // list what operations compute as well
-  std::string
-      pattern{};  // list only tensors whose names match it, and computed ones too (core/tensors/name_pattern.h); "": all
+  // List only tensors whose names it accepts, and computed ones too; empty: all.
+  std::function<bool(const std::string& name)> is_listed{};
   std::optional<int64_t>
       rank{};  // list the shards of this device; otherwise those of the device that holds most
 };
