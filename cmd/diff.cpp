@@ -10,6 +10,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
@@ -92,6 +93,11 @@ int run(const Options& options) {
       options.b ? compiled(options, hardware, warnings) : saved(options, warnings);
   if (const auto warning = unmeasured_links_warning(hardware, {programs[0].layout, programs[1].layout}))
     warnings.push_back(*warning);
+  for (size_t i = 0; i < programs.size(); ++i)
+    for (Diagnostic& idle : idle_warnings(programs[i], entry_of(options, programs[i]))) {
+      idle.message = fmt::format("{}: {}", i == 0 ? "A" : "B", idle.message);
+      warnings.push_back(std::move(idle));
+    }
   show(warnings, options.model.quiet);
   std::vector<ComparedEntry> entries;
   std::vector<CostReport> reports;

@@ -11,6 +11,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/text_output.h"
 #include "cmd/terminal/work_watch.h"
@@ -59,10 +60,11 @@ int run(const Options& options) {
   compile_options.hardware = hardware ? &*hardware : nullptr;
   const Layout& layout = layouts.front();
   const Program program = compile(model, layout, compile_options);
-  show(warnings, options.model.quiet);
   const std::string name =
       chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
   const EntryPoint& entry = *program.find(name);
+  for (Diagnostic& idle : idle_warnings(program, entry)) warnings.push_back(std::move(idle));
+  show(warnings, options.model.quiet);
   const ExplainedProgram explains(model, layout, compile_options, program, entry);
   ExplanationStyle style{explains};
   style.width = text_width(options.output.file, style.width);

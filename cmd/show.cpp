@@ -10,6 +10,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
@@ -134,7 +135,7 @@ int run(const Options& options) {
   std::vector<Diagnostic> warnings;
   std::optional<ModelNames> names;
   const auto entry_of = [&](const Program& of) {
-    return chosen_entry(options.entry, [&](std::string_view entry) { return of.find(entry) != nullptr; });
+    return chosen_entry(options.entry, [&](std::string_view known) { return of.find(known) != nullptr; });
   };
   const auto compiled = [&](const Model& model, const Layout& layout) {
     Program made = compile(model, layout, compile_options);
@@ -142,13 +143,15 @@ int run(const Options& options) {
     return made;
   };
   const Program program = make_program(sources, options.model, compile_options, warnings, compiled);
+  const EntryPoint& entry = *program.find(entry_of(program));
+  for (Diagnostic& idle : idle_warnings(program, entry)) warnings.push_back(std::move(idle));
   show(warnings, options.model.quiet);
   const int64_t devices = program.mesh().devices();
   if (options.rank && *options.rank >= devices)
     throw UserError(fmt::format("there is no rank {}: the mesh has {} device{}", *options.rank, devices,
                                 devices == 1 ? "" : "s"),
                     fmt::format("give a rank from 0 to {}", devices - 1));
-  write_text(options.output.file, shown(options, program, *program.find(entry_of(program)), names, as_json));
+  write_text(options.output.file, shown(options, program, entry, names, as_json));
   return kExitSuccess;
 }
 

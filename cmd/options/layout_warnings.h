@@ -31,7 +31,8 @@ std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std
 std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry,
                                        int64_t device_memory);
 
-/// The warnings of devices that have nothing to do, or the same work as others. `run` shows these alone.
+/// The warnings of devices that have nothing to do, or the same work as others. The commands whose subject is not what a
+/// layout costs show these alone, since the layout may be for other sizes of the model.
 std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

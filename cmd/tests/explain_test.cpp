@@ -453,4 +453,27 @@ TEST_CASE("what explain can't find is an error") {
           "exit 2: mtfc: error: the model and the hardware profile can't both be read from standard input"));
 }
 
+// A search may have found the layout for other sizes, which --set gave and the command does not.
+TEST_CASE("every command that takes a layout warns of devices that it leaves idle") {
+  const ScratchFolder folder;
+  const std::string layout = folder.write("layout.json",
+                                          R"({"mesh": [["all", 16]], "rules": [["batch", "all"]]})"),
+                    idle = "'batch' has 8 elements for the 16 devices along all: 8 of them are idle";
+  const auto said = [&](const std::string& command, const std::string& options) {
+    return outcome_in_models(fmt::format("$MTFC {} transformer_lm.json --set layers=1 --layout '{}' {}",
+                                         command, layout, options));
+  };
+  for (const char* command :
+       {"check", "compile", "cost-report", "explain", "show", "run --simulate --steps 0"}) {
+    CAPTURE(command);
+    CHECK(said(command, "").find("warning: " + idle) != std::string::npos);
+    CHECK(said(command, "--set batch=16").find(idle) == std::string::npos);
+    CHECK(said(command, "-q").find(idle) == std::string::npos);
+  }
+  const std::string compared = outcome_in_models(fmt::format(
+      "$MTFC diff transformer_lm.json --set layers=1 batch:a+b '{}' --mesh a:8,b:1 --mesh all:16", layout));
+  CHECK(compared.find("warning: B: " + idle) != std::string::npos);
+  CHECK(compared.find("warning: A: ") == std::string::npos);
+}
+
 }  // namespace mtfc::explain_test
