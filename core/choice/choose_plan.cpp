@@ -75,7 +75,7 @@ class PlanChoice {
       tell_done(graph_.nodes.size() + id.index() * graph_.nodes.size() / graph_.tensors.size());
       add_moves(id);
     }
-    tell_done(static_cast<size_t>(work_.all));
+    if (!entry_.name.empty()) tell_progress({work_.what + ": all operations together"});
     solve();
     // Not even the tables over which bounds are computed may be too large. Then the solution may not fit together.
     if (!solution_.cost.is_possible())

@@ -93,15 +93,20 @@ std::string verdict_text(const SearchReport& report, const TableOptions& options
   const SearchResult& result = report.result;
   std::string text;
   if (result.is_complete || result.is_proved)
-    text = fmt::format("proved: no layout is faster than {}, {}{}", seconds_text(result.shortest_s),
-                       space_text(report),
+    text = fmt::format("proved: no layout {}is faster than {}, {}{}",
+                       result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "",
+                       seconds_text(result.shortest_s), space_text(report),
                        result.is_complete ? "" : "; stopped: others may be as good as those that follow");
   else
     text = fmt::format("stopped: {}, {}", stop_text(result), space_text(report));
   if (result.fewer) {
     const int64_t few = result.fewer->layout.mesh.devices();
-    text += fmt::format("; {} {} as fast as {}", counted_devices(few), few == 1 ? "is" : "are",
-                        grouped(result.devices));
+    if (result.fewer->step_s < (1 - kEquallyFast) * result.shortest_s)
+      text += fmt::format("; {} take{} only {}", counted_devices(few), few == 1 ? "s" : "",
+                          seconds_text(result.fewer->step_s));
+    else
+      text += fmt::format("; {} {} as fast as {}", counted_devices(few), few == 1 ? "is" : "are",
+                          grouped(result.devices));
     if (result.best.front().layout.mesh.devices() != few)
       text += ": " + printable(layout_text(result.fewer->layout));
   }
