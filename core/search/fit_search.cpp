@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -41,6 +42,24 @@ std::vector<Series> all_series(const Model& model, const std::vector<Layout>& la
       all.push_back({with_zero_stage(layout, axes, stage), stage});
   }
   return all;
+}
+
+// The positions of the series, those first whose variables and state take least memory, so that a search that is stopped
+// early has tried what is likely to fit. Layouts that are not legal come last.
+std::vector<size_t> likely_first(const Model& model, const std::vector<Series>& all) {
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (size_t i = 0; i < all.size(); ++i) {
+    int64_t state = std::numeric_limits<int64_t>::max();
+    try {
+      state = least_state_memory(model, all[i].layout);
+    } catch (const UserError&) {  // said when its turn comes
+    }
+    order.emplace_back(state, i);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<size_t> positions;
+  for (const auto& [state, i] : order) positions.push_back(i);
+  return positions;
 }
 
 class Trials {
@@ -176,8 +195,9 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
     throw UserError("what fits is asked of a training step, and the model does not train");
   std::vector<Series> all = all_series(model, layouts);
   Trials trials(model, hardware, options, all.size());
+  const std::vector<size_t> order = likely_first(model, all);
   each_in_parallel(all.size(), options.threads, [&](size_t i) {
-    if (!trials.stopped()) trials.run(all[i]);
+    if (!trials.stopped()) trials.run(all[order[i]]);
   });
   FitResult result;
   result.trials = trials.count();

@@ -81,6 +81,16 @@ TEST_CASE("a step that the model writes by hand is tried as it is") {
   }
 }
 
+TEST_CASE("what has least state is tried first") {
+  std::vector<int> stages;
+  FitOptions options;
+  options.memory_limit = 100 * kWeights;
+  options.threads = 1;
+  options.progress = [&](const FitOptions::Progress& progress) { stages.push_back(*progress.last.stage); };
+  find_fits(one_layer(), {shared_batch(4)}, hardware(), options);
+  CHECK(stages == std::vector<int>{3, 1, 2, 0});
+}
+
 TEST_CASE("stages whose state alone does not fit are not compiled") {
   const Model model = one_layer();
   std::set<int> tried;
