@@ -123,7 +123,8 @@ TEST_CASE("commands warn of a profile that was measured by one rank, or with oth
       said(folder, "$MTFC cost-report " + mnist +
                        "--mesh all:4 --layout batch:all --layout hidden:all --format json -o report.json") ==
       "exit 0: " + warning("all:4"));
-  for (const Json& layout : Json::parse(folder.read("report.json"))["layouts"])
+  const Json report = Json::parse(folder.read("report.json"));
+  for (const Json& layout : report["layouts"])
     CHECK(has(layout["warnings"].dump(), "was measured with one rank"));
   CHECK(said(folder, "$MTFC search " + mnist + "--devices 2 >out") == "exit 0: " + warning("all:2"));
   CHECK(said(folder, "$MTFC search " + mnist + "--mesh x:2 --annotations >out") ==
