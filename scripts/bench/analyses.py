@@ -34,7 +34,7 @@ def analyses(model, layers, folder):
                     yield f"cost-report {many} --mesh {mesh} --layout {layout} --hardware {hardware}{propagate}"
             yield f"explain {many} --mesh {mesh} --layout {layout} --propagate"
         yield f"diff {many} --mesh dp:64,tp:8 batch:dp batch:dp,heads:tp,d_ff:tp,vocab:tp --propagate --hardware h100"
-        yield f"search {many} --devices 64 --hardware h100 --time-limit 8 -q"
+        yield f"search {many} --devices 64 --hardware h100 --memory-limit 10TB --time-limit 8 -q"
     unet = f"{ROOT}/models/unet.json --set batch=2 --set rows=16 --set cols=32 --optimizer adamw --dtype f64"
     rules = {"mesh": [["p", 2], ["q", 2], ["r", 2]],
              "rules": [["rows4", ["p"]], ["cols", ["q", "p"]], ["rows", ["r"]], ["below2", ["r"]]]}
@@ -74,10 +74,10 @@ def main():
                 continue
             wall, cpu, code, said = timed(args.mtfc, command)
             row = f"{wall:6.1f} s  CPU {cpu:6.1f} s  {command.replace(str(ROOT) + '/', '').replace(args.model, 'MODEL')}"
-            bad = code != 0
+            bad = code != 0 or ("--time-limit" in command and wall > 2 * args.limit)
             if code != 0:
                 row += f"\n    exit {code}: {said[:1]}"
-            elif cpu > args.limit:
+            elif cpu > args.limit and "--time-limit" not in command:
                 limited, _, code, _ = timed(args.mtfc, command + " --time-limit 3")
                 bad = code != 0 or not said or limited > 3 + args.limit
                 row += f"\n    says: {said[-1] if said else 'nothing'}\n    with --time-limit 3: {limited:.1f} s, exit {code}"
