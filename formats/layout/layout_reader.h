@@ -35,9 +35,9 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
                    std::optional<ZeroStage>* zero = nullptr);
 Layout read_layout(const LayoutSources& sources);
 
-/// What to write instead of JSON on the command line: the short form of pairs such as `{"batch": "rows"}`, alone or as the
-/// "rules" of a layout, which is `batch:rows`; and with the mesh of a layout both options, `--mesh rows:2 --layout batch:rows`.
-/// "" for anything that has no short form.
+/// Returns what a user can write instead of JSON on the command line. Pairs such as `{"batch": "rows"}`, alone or as the "rules"
+/// of a layout, become `batch:rows`. A layout with a mesh becomes both options, `--mesh rows:2 --layout batch:rows`. The result
+/// is "" for JSON that has no short form.
 std::string flags_of(std::string_view json);
 
 /// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.

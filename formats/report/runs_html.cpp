@@ -243,7 +243,7 @@ std::string times_of(const ReportedRun& run, const std::string& file) {
   return html;
 }
 
-// What ran, folded: a row for each fact, and a column for each run.
+// Returns a folded table of what ran. It has a row for each fact and a column for each run.
 std::string facts_side_by_side(const RunsReport& report, std::vector<std::string> heads) {
   if (!report.has_times_of_each()) return "";
   heads.front() = "fact";

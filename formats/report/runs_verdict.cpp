@@ -82,7 +82,7 @@ std::string validation_text(const MetricsLog& log) {
                      grouped(valid.least_step), least, last);
 }
 
-// Of steps whose loss is not finite: from which one on, or how many.
+// Says from which step on the loss is not finite, or in how many steps it is not.
 std::string missing_text(const MetricsLog& log, const MetricSummary& loss) {
   if (loss.last_step < last_step(log)) {
     const auto next = std::upper_bound(log.steps.begin(), log.steps.end(), loss.last_step);
@@ -120,7 +120,7 @@ struct RunFigure {
   double value;
 };
 
-// Those runs that have the figure, the least first.
+// Returns the runs that have the figure. The run with the least figure comes first.
 template <typename Figure>
 std::vector<RunFigure> ordered(const RunsReport& report, Figure figure) {
   std::vector<RunFigure> found;

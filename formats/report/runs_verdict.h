@@ -1,5 +1,5 @@
 #pragma once
-// What runs came to, in a sentence: whether the loss fell, and how long a step took.
+// Writes one sentence about the results of runs: it says whether the loss fell, and how long a step took.
 
 #include <string>
 

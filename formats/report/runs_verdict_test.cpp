@@ -28,7 +28,7 @@ std::string verdict_of(const std::string& lines) {
 
 const std::string kMs = ",\"step_time\":0.0019";
 
-// Of two runs, or of three.
+// Returns the verdict on two runs, or on three.
 std::string compared(const std::string& a, const std::string& b, const std::string& c = "") {
   RunsReport report{{log_of(a, "a.jsonl"), log_of(b, "b.jsonl")}, {}};
   if (!c.empty()) report.logs.push_back(log_of(c, "c.jsonl"));

@@ -108,7 +108,7 @@ TEST_CASE("only an array with all dimensions of a tensor in another order is cal
   CHECK(advice({2, 16, 32}) == transposed(R"("heads", "d_kv", "d_model")"));
   CHECK(advice({32, 16, 2}) == transposed(R"("d_model", "d_kv", "heads")"));
   CHECK(advice({16, 64}) == transposed(R"("d_kv", "d_model", "heads")"));
-  // Of as many elements only.
+  // These arrays have as many elements as the tensor, but other sizes.
   CHECK(advice({32, 4, 8}) == " (heads is 4 in the file, not 2; d_kv is 8 in the file, not 16)");
   CHECK(advice({4, 8, 32}) ==
         " (d_model is 4 in the file, not 32; heads is 8 in the file, not 2; d_kv is 32 in the file, not 16)");

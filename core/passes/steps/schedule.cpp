@@ -106,7 +106,7 @@ class EarlyUpdates {
     }
   }
 
-  // Those that can run once `step`, which is none of an update, has run, and not before.
+  // Returns the updates that can run once `step` has run, but not before. `step` belongs to no update.
   std::vector<Update> after(StepIndex step) const {
     const auto at = ready_after_.find(step);
     return at == ready_after_.end() ? std::vector<Update>() : at->second;
