@@ -263,6 +263,23 @@ TEST_CASE("ZeRO and propagation in a line are what they are in a file") {
         "splits 'batch' (split it, as in batch:AXIS,zero:3)\n");
 }
 
+TEST_CASE("what nodes send is counted for up to 65,536 devices, and a note says so for more") {
+  const auto outcome = [](const char* rows) {
+    return outcome_in_models(
+        fmt::format("($MTFC cost-report mnist.json --set batch=131072 --mesh a:{},b:16 --layout batch:a "
+                    "--ranks-per-node 16 --format json | grep -oE '\"nodes\":[0-9]*|.* is not counted.*')",
+                    rows));
+  };
+  CHECK(outcome("4096") == "exit 0: \"nodes\":4096\n");
+  const std::string note =
+      "what nodes send to each other is not counted: a:4097,b:16 has 65,552 devices, "
+      "more than 65,536";
+  const std::string beyond = outcome("4097");
+  CHECK(has(beyond, "mtfc: note: " + note + "\n"));  // to a person
+  CHECK(has(beyond, "\"" + note + "\""));            // in the report
+  CHECK(!has(beyond, "\"nodes\""));
+}
+
 TEST_CASE("a comparison and a saved program have advice too") {
   const std::string layouts = "mnist.json --set batch=1 --mesh dp:4 --layout batch:dp --layout hidden:dp ";
   const std::string compared = outcome_in_models("$MTFC cost-report " + layouts);

@@ -192,6 +192,41 @@ TEST_CASE("collectives of equal layers are counted once") {
   CHECK(looks == looks_alone);
 }
 
+// An all_reduce of several values, of which collectives may share any.
+Step joined_start(std::initializer_list<int> inputs, std::initializer_list<int> outputs) {
+  Step start = start_step({CollectiveKind::kAllReduce, {0}, ReduceKind::kSum}, 0, 0);
+  start.inputs = value_ids(inputs);
+  start.outputs = value_ids(outputs);
+  return start;
+}
+
+TEST_CASE("sums of several values are counted with all of them, however they begin or end") {
+  EntryPoint entry;
+  const Dims shapes[] = {{{"a", 8}}, {{"a", 16}}, {{"a", 4}}};
+  for (const Dims& dims : shapes) {
+    Sharding sum = replicated(1);
+    sum.partial = {{0, ReduceKind::kSum}};
+    entry.values.add({"x", {DType::kF32, dims}, sum, kNoBuffer});
+    entry.values.add({"y", {DType::kF32, dims}, replicated(1), kNoBuffer});
+  }
+  const auto sent = [&](const std::vector<Step>& starts) {
+    entry.steps = {};
+    for (const Step& start : starts) {
+      const auto position = static_cast<int>(entry.steps.size());
+      entry.steps.add(start);
+      entry.steps.add(wait_step(start, position));
+    }
+    return bytes_between_nodes(entry, kFour, kPairs);
+  };
+  // Each of the two nodes sends as many bytes as a value has.
+  const Step one = joined_start({0}, {1}), longer = joined_start({0, 2}, {1, 3}),
+             other_end = joined_start({0, 4}, {1, 5}), other_begin = joined_start({2, 4}, {3, 5});
+  CHECK(sent({one, longer}) == Bytes{32 + 96, 32 + 96});
+  CHECK(sent({longer, one}) == Bytes{96 + 32, 96 + 32});
+  CHECK(sent({longer, other_end}) == Bytes{96 + 48, 96 + 48});
+  CHECK(sent({other_end, other_begin}) == Bytes{48 + 80, 48 + 80});
+}
+
 TEST_CASE("nodes are numbered in the order of their first ranks") {
   CHECK(numbered_nodes({4, 4, 0, 9, 0}) == NodesOfRanks{0, 0, 1, 2, 1});
 }
