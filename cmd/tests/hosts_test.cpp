@@ -89,7 +89,7 @@ TEST_CASE("messages between hosts can be delayed") {
 
 // The short form of scripts/break_runs.sh.
 TEST_CASE("runs over two hosts that are broken end soon, say why, and go on with the same bits") {
-  for (const char* kinds : {"rank,proxy,launcher,disk", "link,host", "start"}) {
+  for (const char* kinds : {"rank,proxy,launcher,disk", "link,host,start"}) {
     const Outcome outcome =
         outcome_of(fmt::format("timeout -k 10 400 '{}/scripts/break_runs.sh' --mtfc '{}' --ranks 1 --faults "
                                "3 --seed 5 --only {} 2>&1",

@@ -1,5 +1,6 @@
 // Every operation under every layout: the compiled program gives what the interpreter does with the graph as it
-// is before the passes.
+// is before the passes. MTFC_ALL_MESHES=1 tries more meshes, whose sizes divide dimensions as some of the others do;
+// scripts/fuzz_layouts.sh sets it.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "core/op_rules/example.h"
 #include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
+#include "core/testing/settings.h"
 #include "runtime/testing/reference.h"
 
 namespace mtfc::every_layout_test {
@@ -25,9 +27,10 @@ bool is_tried(int64_t number) {
 }
 
 std::vector<Mesh> meshes() {
+  std::vector<std::vector<int64_t>> shapes = {{2}, {3}, {8}, {2, 2}, {3, 2}, {2, 2, 2}};
+  if (setting("MTFC_ALL_MESHES", 0) > 0) shapes.insert(shapes.end(), {{1}, {4}, {6}, {2, 4}});
   std::vector<Mesh> all;
-  for (const std::vector<int64_t>& sizes :
-       std::vector<std::vector<int64_t>>{{1}, {2}, {3}, {4}, {6}, {8}, {2, 2}, {3, 2}, {2, 4}, {2, 2, 2}}) {
+  for (const std::vector<int64_t>& sizes : shapes) {
     std::vector<Axis> axes;
     for (const int64_t size : sizes)
       axes.push_back({std::string(1, static_cast<char>('p' + axes.size())), size});

@@ -21,10 +21,10 @@
 namespace mtfc::random_graph_test {
 namespace {
 
-constexpr int64_t kCases = kSanitized ? 150 : 2000;
+constexpr int64_t kCases = kSanitized ? 150 : 500;
 constexpr int64_t kAnnotatedCases =
-    kSanitized ? 50 : 600;  // plans of small tensors over several axes take long to choose
-constexpr int64_t kLimitedCases = kSanitized ? 60 : 400;
+    kSanitized ? 50 : 150;  // plans of small tensors over several axes take long to choose
+constexpr int64_t kLimitedCases = kSanitized ? 60 : 100;
 
 // `draw`: gives the case of a seed.
 void compare_random_cases(RandomCase (*draw)(uint64_t), int64_t by_default) {
