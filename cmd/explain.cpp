@@ -79,6 +79,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("WHAT", options->what,
                   "a tensor, or the number of a step as compile prints it; without it, the ten "
                   "collectives that send most are listed")
+      .no_file()
       .type_name("TENSOR|STEP");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);

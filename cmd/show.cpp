@@ -163,6 +163,7 @@ std::function<int()> setup(CommandLine& line) {
           "draw this tensor cut into its shards; with a pattern such as 'layer_0/**', list the tensors "
           "that match it (* stands for any characters but '/', ** for any at all); without it, list all "
           "tensors")
+      .no_file()
       .type_name("TENSOR|PATTERN");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);

@@ -20,6 +20,7 @@ struct ParserNotes {
     std::function<std::vector<std::string>()> proposals;
     std::string hint_if_repeated;
     bool may_be_empty = false;
+    bool no_file = false;
   };
   std::map<const CLI::Option*, OfOption> options;
   struct OfCommand {
@@ -122,6 +123,32 @@ UserError unknown_command(const std::string& word, const CLI::App& app, const st
   return UserError(fmt::format("there is no command '{}'", word), hint.empty() ? help : hint);
 }
 
+// What an argument that the command does not take is meant for; "" if it may be anything.
+std::string hint_of_word(const std::string& word, const CLI::App& used, const ParserNotes& notes) {
+  if (const auto command = notes.commands.find(&used);
+      command != notes.commands.end() && command->second.hint_of_extra)
+    if (const std::string hint = command->second.hint_of_extra(word); !hint.empty()) return hint;
+  // A layout has a file like the model, or rules, `batch:rows`.
+  const bool may_be_layout = used.get_option_no_throw("--layout") != nullptr &&
+                             (word.ends_with(".json") || word.find(':') != std::string::npos);
+  return may_be_layout ? "a layout is given by an option: --layout " + word : "";
+}
+
+UserError unexpected_argument(const std::string& word, const std::string& hint) {
+  return UserError(fmt::format("unexpected argument '{}'", word), hint);
+}
+
+// Throws UserError where an argument that is no file has taken a word that is meant for one.
+void check_taken_words(const CLI::App& used, const ParserNotes& notes) {
+  for (const CLI::Option* option : used.get_options()) {
+    const auto found = notes.options.find(option);
+    if (found == notes.options.end() || !found->second.no_file) continue;
+    for (const std::string& word : option->results())
+      if (const std::string hint = hint_of_word(word, used, notes); !hint.empty())
+        throw unexpected_argument(word, hint);
+  }
+}
+
 // Blames one of the words that no option and no argument takes.
 UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, const CLI::App& used,
                            const ParserNotes& notes, const std::string& help) {
@@ -135,16 +162,9 @@ UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, co
     return unknown_option(*option, used, notes, help);
   if (words.empty()) return UserError(error.what(), help);
   if (&used == &app) return unknown_command(words.front(), app, help);
-  const std::string& word = words.front();
-  if (const auto command = notes.commands.find(&used);
-      command != notes.commands.end() && command->second.hint_of_extra)
-    if (const std::string hint = command->second.hint_of_extra(word); !hint.empty())
-      return UserError(fmt::format("unexpected argument '{}'", word), hint);
-  // A layout has a file like the model, or rules, `batch:rows`.
-  const bool may_be_layout = used.get_option_no_throw("--layout") != nullptr &&
-                             (word.ends_with(".json") || word.find(':') != std::string::npos);
-  return UserError(fmt::format("unexpected argument '{}'", word),
-                   may_be_layout ? "a layout is given by an option: --layout " + word : help);
+  check_taken_words(used, notes);
+  const std::string hint = hint_of_word(words.front(), used, notes);
+  return unexpected_argument(words.front(), hint.empty() ? help : hint);
 }
 
 std::string repeated_hint(const CLI::Option& option, const ParserNotes& notes, const std::string& help) {
@@ -338,6 +358,11 @@ Option& Option::may_be_empty() {
   return *this;
 }
 
+Option& Option::no_file() {
+  notes_->options[option_].no_file = true;
+  return *this;
+}
+
 Option& Option::split_at(char delimiter) {
   option_->delimiter(delimiter);
   return *this;
@@ -513,6 +538,7 @@ Request CommandParser::parse(std::vector<std::string> arguments) {
     throw parse_error(error, *app_, *notes_);
   }
   const std::vector<CLI::App*> used = app_->get_subcommands();
+  if (!used.empty()) check_taken_words(*used.front(), *notes_);
   return {used.empty() ? "" : used.front()->get_name(), std::nullopt};
 }
 

@@ -52,6 +52,9 @@ class Option {
   Option& required();
   /// An empty value is right, as it is of a layout that splits nothing. For any other option, it is an error.
   Option& may_be_empty();
+  /// The value of this argument is neither a file nor a rule of a layout. Such a word is an error, as one that the command
+  /// does not take.
+  Option& no_file();
   /// One text is a list of values, as in batch,hidden.
   Option& split_at(char delimiter);
   /// Sets the hint of the error that the option is given more than once.

@@ -39,16 +39,17 @@ void add_foreign_hints(CommandLine& line) {
     line.add_hint(name, "the rules are given as --layout DIM:AXIS,...");
 }
 
-// Returns whether the file is a model, and no layout.
-bool is_model_file(const std::string& file) {
+// The hint for an argument that names a second model or program, and no layout; "" for any other.
+std::string hint_of_second_model(const std::string& file) {
   std::error_code ignored;
-  if (!file.ends_with(".json") || !std::filesystem::is_regular_file(file, ignored)) return false;
+  if (!file.ends_with(".json") || !std::filesystem::is_regular_file(file, ignored)) return "";
   try {
     const std::string text = read_text(file, "model");
+    if (is_program(text)) return "it is a second program, and the command takes one";
     const std::optional<JsonValue> whole = find_json(text);
-    return whole && whole->find("ops") != nullptr;
+    return whole && whole->find("ops") ? "it is a second model, and the command takes one" : "";
   } catch (const Error&) {
-    return false;
+    return "";
   }
 }
 
@@ -87,9 +88,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
   line.add_flag("--quiet,-q", options.quiet,
                 "print neither warnings nor progress; run prints no results either");
   add_foreign_hints(line);
-  line.set_hint_of_extra([](const std::string& word) {
-    return is_model_file(word) ? "it is a second model, and the command takes one" : "";
-  });
+  line.set_hint_of_extra(hint_of_second_model);
 }
 
 void add_layout_options(CommandLine& line, LayoutFlags& flags) {

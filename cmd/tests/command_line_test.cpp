@@ -85,11 +85,49 @@ TEST_CASE("unknown commands, options and arguments") {
     CHECK(said(fmt::format("compile mnist.json {}", layout)) ==
           refusal(fmt::format("unexpected argument '{}' (a layout is given by an option: --layout {})",
                               layout, layout)));
-  for (const char* command : {"run", "check", "explain"})
-    CHECK(said(fmt::format("{} mnist.json {}transformer_lm.json", command,
-                           command == std::string("explain") ? "x " : "")) ==
+  for (const char* words : {"run mnist.json", "check mnist.json", "explain mnist.json x"})
+    CHECK(said(fmt::format("{} transformer_lm.json", words)) ==
           refusal(
               "unexpected argument 'transformer_lm.json' (it is a second model, and the command takes one)"));
+}
+
+TEST_CASE("no command takes a layout, a second model or a second program for something else") {
+  const ScratchFolder folder;
+  const std::string model = folder.write("model.json", R"({"ops": []})"),
+                    program = folder.write("program.json", R"({"mtfc_program": 1})"),
+                    layout = folder.write("layout.json", R"({"rules": []})");
+  size_t commands = 0;
+  for (const Command* command : all_commands()) {
+    const std::vector<OptionEntry> options = entry_of(*command).options;
+    std::vector<std::string> given;
+    bool takes_layout = false, takes_model = false;
+    for (const OptionEntry& option : options) {
+      if (option.names.front() == "--layout") takes_layout = true;
+      if (option.names.front().starts_with("MODEL")) takes_model = true;
+      if (!option.is_required) continue;
+      if (!option.is_argument) given.push_back(option.names.front());
+      given.emplace_back("1");
+    }
+    if (!takes_layout || !takes_model) continue;
+    ++commands;
+    CAPTURE(command->name);
+    const auto hint = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> words = given;
+      words.insert(words.end(), more.begin(), more.end());
+      const std::string text = mistake(*command, words),
+                        problem = fmt::format("error: unexpected argument '{}' (", more.front());
+      CHECK_MESSAGE(text.starts_with(problem), text);
+      return text.substr(std::min(problem.size(), text.size()));
+    };
+    for (const std::string& word : {layout, std::string("absent.json"), std::string("batch:a")}) {
+      CHECK(hint({word}) == "a layout is given by an option: --layout " + word + ")");
+      CHECK(hint({word, "--layout", "batch:a"}) == "a layout is given by an option: --layout " + word + ")");
+      CHECK(hint({word, "x"}) == "a layout is given by an option: --layout " + word + ")");
+    }
+    CHECK(hint({model}) == "it is a second model, and the command takes one)");
+    CHECK(hint({program}) == "it is a second program, and the command takes one)");
+  }
+  CHECK(commands >= 10);
 }
 
 TEST_CASE("ops describes the library: all of it, a file, and a block") {
