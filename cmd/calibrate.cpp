@@ -14,6 +14,7 @@
 #include "cmd/launch/restarts.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
+#include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/status_line.h"
@@ -131,6 +132,12 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
+  add_foreign_hints(line, false);
+  line.add_hint("--json", "a profile is always JSON: -o FILE.json");
+  line.set_hint_of_extra([](const std::string& word) {
+    return word.ends_with(".json") ? "the machine is measured without a model; -o names the file to write"
+                                   : "";
+  });
   line.set_group(OptionGroup::kMeasurement);
   line.add_option(
           "--mesh", options->mesh,

@@ -96,8 +96,22 @@ std::string with_value(std::string hint, const std::string& value) {
   return value.empty() || at == std::string::npos ? hint : hint.replace(at, word.size(), value);
 }
 
-UserError unknown_option(const std::string& word, const CLI::App& used, const ParserNotes& notes,
-                         const std::string& help) {
+// Names commands that have the option `name`, as in `the commands run and generate have it`; "" if none has it.
+std::string hint_of_other_commands(const std::string& name, const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : all_commands(app))
+    if (command->get_option_no_throw(name) != nullptr) names.push_back(command->get_name());
+  if (names.empty()) return "";
+  if (names.size() == 1) return fmt::format("the command {} has it", names[0]);
+  const std::string last = names.size() == 2 ? " and " + names[1]
+                           : names.size() == 3
+                               ? fmt::format(", {} and {}", names[1], names[2])
+                               : fmt::format(", {} and {} others", names[1], names.size() - 2);
+  return fmt::format("the commands {}{} have it", names[0], last);
+}
+
+UserError unknown_option(const std::string& word, const CLI::App& app, const CLI::App& used,
+                         const ParserNotes& notes, const std::string& help) {
   const std::string name = word.substr(0, word.find('='));
   if (const auto command = notes.commands.find(&used); command != notes.commands.end()) {
     const auto& hints = command->second.hints;
@@ -110,8 +124,9 @@ UserError unknown_option(const std::string& word, const CLI::App& used, const Pa
   std::vector<std::string> known;
   for (const CLI::Option* option : used.get_options())
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
-  const std::string near = did_you_mean(name, known);
-  return UserError(fmt::format("there is no option '{}'", name), near.empty() ? help : near);
+  std::string hint = did_you_mean(name, known);
+  if (hint.empty()) hint = hint_of_other_commands(name, app);
+  return UserError(fmt::format("there is no option '{}'", name), hint.empty() ? help : hint);
 }
 
 UserError unknown_command(const std::string& word, const CLI::App& app, const std::string& help) {
@@ -159,7 +174,7 @@ UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, co
   const std::vector<std::string> words = used.remaining(true);
   // An option that nobody knows leaves its value behind too; the option is to blame.
   if (const auto option = std::find_if(words.begin(), words.end(), is_option); option != words.end())
-    return unknown_option(*option, used, notes, help);
+    return unknown_option(*option, app, used, notes, help);
   if (words.empty()) return UserError(error.what(), help);
   if (&used == &app) return unknown_command(words.front(), app, help);
   check_taken_words(used, notes);

@@ -4,6 +4,7 @@
 #include "cmd/options/command_line.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
@@ -186,6 +187,29 @@ TEST_CASE("a command says what to do in place of an option that it has not, and 
         "error: --mesh is given more than once (join them: --mesh a:1,b:2)");
 }
 
+TEST_CASE("an option of other commands is answered with their names") {
+  CommandParser parser("mill", "", "mill 1");
+  std::string speed;
+  parser.add_command("sell", "");
+  const auto hint = [&] {
+    try {
+      parser.parse({"sell", "--speed", "3"});
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(hint() == "error: there is no option '--speed' (see mill sell --help)");
+  const std::pair<const char*, const char*> more[] = {{"cut", "the command cut has it"},
+                                                      {"dry", "the commands cut and dry have it"},
+                                                      {"grind", "the commands cut, dry and grind have it"},
+                                                      {"pack", "the commands cut, dry and 2 others have it"}};
+  for (const auto& [command, said] : more) {
+    parser.add_command(command, "").add_option("--speed", speed, "");
+    CHECK(hint() == fmt::format("error: there is no option '--speed' ({})", said));
+  }
+}
+
 TEST_CASE("a command says what to do with an argument that it does not take") {
   Mill mill;
   mill.line().set_hint_of_extra(
@@ -233,7 +257,9 @@ TEST_CASE("words that nothing takes") {
         "error: the option '--quiet' belongs after the command (as in mill grind --quiet)");
   CHECK(mistake({"grind", "wheat", "--thread=3", "4"}) ==
         "error: there is no option '--thread' (did you mean '--threads'?)");
-  CHECK(mistake({"clean", "--mesh", "a:2"}) == "error: there is no option '--mesh' (see mill clean --help)");
+  CHECK(mistake({"clean", "--mesh", "a:2"}) ==
+        "error: there is no option '--mesh' (the command grind has it)");
+  CHECK(mistake({"clean", "--broom"}) == "error: there is no option '--broom' (see mill clean --help)");
   CHECK(mistake({"clean", "all"}) == "error: unexpected argument 'all' (see mill clean --help)");
 }
 

@@ -24,20 +24,25 @@ namespace mtfc {
 
 namespace {
 
-// The options of other programs for the same.
-void add_foreign_hints(CommandLine& line) {
-  for (const char* name : {"--lr", "--learning-rate", "--learning_rate"})
-    line.add_hint(name, "set the model's param: --set lr=VALUE");
-  for (const char* name : {"--batch", "--batch-size", "--batch_size"})
-    line.add_hint(name, "set the size of the dimension: --set batch=VALUE");
-  for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--devices", "--gpus"})
-    line.add_hint(name, "the mesh says how many ranks there are: --mesh all:VALUE");
-  // The flags of Mesh TensorFlow have the same form.
-  for (const char* name : {"--mesh_shape", "--mesh-shape"})
-    line.add_hint(name, "the mesh is given as --mesh AXIS:SIZE,...");
-  for (const char* name : {"--layout_rules", "--layout-rules", "-l", "--rules"})
-    line.add_hint(name, "the rules are given as --layout DIM:AXIS,...");
-}
+// Options of other programs for the same as one of mtfc.
+struct ForeignOption {
+  std::vector<const char*> names;
+  const char* hint;
+  bool is_for_model;  // the option of mtfc needs a model
+};
+
+const ForeignOption kForeignOptions[] = {
+    {{"--lr", "--learning-rate", "--learning_rate"}, "set the model's param: --set lr=VALUE", true},
+    {{"--batch", "--batch-size", "--batch_size"}, "set the size of the dimension: --set batch=VALUE", true},
+    {{"-n", "-np", "--np", "--ranks", "--nproc", "--devices", "--gpus"},
+     "the mesh says how many ranks there are: --mesh all:VALUE",
+     false},
+    // The flags of Mesh TensorFlow have the same form.
+    {{"--mesh_shape", "--mesh-shape"}, "the mesh is given as --mesh AXIS:SIZE,...", false},
+    {{"--layout_rules", "--layout-rules", "-l", "--rules"},
+     "the rules are given as --layout DIM:AXIS,...",
+     true},
+};
 
 // The hint for an argument that names a second model or program, and no layout; "" for any other.
 std::string hint_of_second_model(const std::string& file) {
@@ -54,6 +59,14 @@ std::string hint_of_second_model(const std::string& file) {
 }
 
 }  // namespace
+
+void add_foreign_hints(CommandLine& line, bool takes_model) {
+  for (const ForeignOption& option : kForeignOptions)
+    for (const char* name : option.names)
+      line.add_hint(name, takes_model || !option.is_for_model
+                              ? option.hint
+                              : "it is for a model, and the command takes none");
+}
 
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program) {
   if (or_program)
@@ -87,7 +100,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
   line.set_group(OptionGroup::kOutput);
   line.add_flag("--quiet,-q", options.quiet,
                 "print neither warnings nor progress; run prints no results either");
-  add_foreign_hints(line);
+  add_foreign_hints(line, true);
   line.set_hint_of_extra(hint_of_second_model);
 }
 

@@ -30,9 +30,11 @@ struct ModelOptions {
   bool propagate = false;
   std::optional<int64_t> time_limit;  // seconds in which plans are chosen
 };
+/// Adds hints for those who type the options of other programs, to a command that has --mesh.
+void add_foreign_hints(CommandLine& line, bool takes_model);
+
 /// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
-/// also be a saved program. Adds hints for those who type the options of other programs for the same, and for --mesh and
-/// --layout.
+/// also be a saved program. Adds the hints of add_foreign_hints().
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program = false);
 
 /// One mesh and layout, as given: each may be absent.

@@ -255,7 +255,7 @@ TEST_CASE("options of other names are answered with the right ones") {
                 "hidden:rows --mesh rows:4)"));
 }
 
-TEST_CASE("every command that takes a model knows the options of other programs") {
+TEST_CASE("every command that takes a mesh knows the options of other programs") {
   size_t commands = 0;
   for (const Command* command : all_commands()) {
     const std::vector<OptionEntry> options = entry_of(*command).options;
@@ -264,22 +264,28 @@ TEST_CASE("every command that takes a model knows the options of other programs"
         return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
       });
     };
-    if (!has_option("--set")) continue;
+    if (!has_option("--mesh")) continue;
     ++commands;
     CAPTURE(command->name);
+    const bool takes_model = has_option("--set");
+    const std::string for_model = "it is for a model, and the command takes none)";
     const auto hint = [&](const std::string& option, const std::string& value) {
-      const std::string text = mistake(*command, {"model.json", option, value});
+      std::vector<std::string> words = {option, value};
+      if (takes_model) words.insert(words.begin(), "model.json");
+      const std::string text = mistake(*command, words);
       const std::string problem = fmt::format("error: there is no option '{}' (", option);
       CHECK(text.starts_with(problem));
       return text.substr(std::min(problem.size(), text.size()));
     };
-    CHECK(hint("--lr", "0.1") == "set the model's param: --set lr=0.1)");
-    CHECK(hint("--batch-size", "64") == "set the size of the dimension: --set batch=64)");
+    CHECK(hint("--lr", "0.1") == (takes_model ? "set the model's param: --set lr=0.1)" : for_model));
+    CHECK(hint("--batch-size", "64") ==
+          (takes_model ? "set the size of the dimension: --set batch=64)" : for_model));
     for (const char* option : {"--mesh_shape", "--mesh-shape"})
       CHECK(hint(option, "a:2") == "the mesh is given as --mesh AXIS:SIZE,...)");
     for (const char* option : {"--layout_rules", "--layout-rules", "-l"})
       CHECK(hint(option, "batch:a") ==
-            (has_option("--layout")
+            (!takes_model ? for_model
+             : has_option("--layout")
                  ? "the rules are given as --layout DIM:AXIS,...)"
                  : "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4)"));
     CHECK(hint("--ranks", "2") == (command->name == std::string("search")
@@ -287,7 +293,17 @@ TEST_CASE("every command that takes a model knows the options of other programs"
                                        : "the mesh says how many ranks there are: --mesh all:2)"));
     CHECK_FALSE(hint("--json", "x").starts_with("see mtfc"));
   }
-  CHECK(commands >= 11);
+  CHECK(commands >= 12);
+}
+
+TEST_CASE("calibrate says that it takes no model") {
+  CHECK(said("calibrate mnist.json") ==
+        refusal(
+            "unexpected argument 'mnist.json' (the machine is measured without a model; -o names the file to "
+            "write)"));
+  CHECK(said("calibrate --json") ==
+        refusal("there is no option '--json' (a profile is always JSON: -o FILE.json)"));
+  CHECK(has(said("calibrate --set batch=3"), "there is no option '--set' (the commands check, compile and "));
 }
 
 TEST_CASE("a bundled model is named where there is no file of its name") {
