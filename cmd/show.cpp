@@ -45,6 +45,7 @@ const PlacedTensor& find_tensor(const std::vector<PlacedTensor>& tensors, const 
     if (tensor.name == wanted) return tensor;
     names.push_back(tensor.name);
   }
+  if (model && model->is_known(name)) throw model->not_computed(name);
   const std::string near = did_you_mean(name, names);
   throw UserError(
       fmt::format("{} has no tensor '{}'", entry.name, name),
@@ -89,6 +90,9 @@ void require_match(const std::string& pattern, const std::vector<PlacedTensor>& 
                        [&](const PlacedTensor& tensor) { return fits(by, tensor.name, model); });
   };
   if (is_matched(pattern)) return;
+  if (model)
+    for (const std::string& name : model->all())
+      if (matches_name(pattern, name)) throw model->not_computed(name);
   const std::string problem = fmt::format("{} has no tensor whose name matches '{}'", entry.name, pattern);
   if (const std::string wide = widened(pattern); is_matched(wide))
     throw UserError(problem, fmt::format("* does not stand for '/', but ** does: did you mean '{}'?", wide));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
 namespace mtfc::show_test {
@@ -75,6 +76,33 @@ TEST_CASE("a pattern matches the names that the model gives to tensors, too") {
   CHECK(names("'l*'") == Names{"loss", "norm/y", "output/logits"});  // loss, last and logits
   CHECK(names("'logit*'") == Names{"output/logits"});
   CHECK(names("'output/logit*'") == Names{"output/logits"});
+}
+
+TEST_CASE("a result that nothing uses is in no program, and show and explain say so") {
+  const ScratchFolder folder;
+  folder.write("model.json", R"({"mtfc": 1, "dims": {"a": 4, "b": 3},
+    "inputs": {"x": {"dims": ["a"]}, "k": {"dims": ["b", "a"]}},
+    "ops": [{"out": "y", "op": "exp", "in": "x"}, {"out": "w", "op": "neg", "in": "y"},
+            {"out": "v", "op": "broadcast", "in": "x", "dims": ["b", "a"]}, {"out": "z", "op": "mul", "in": ["k", "v"]}],
+    "outputs": ["z"]})");
+  const auto said = [&](const std::string& words) {
+    const auto [code, text] =
+        outcome_of(fmt::format("cd '{}' && '{}' {} 2>&1", folder.path.string(), MTFC_BINARY, words));
+    return fmt::format("exit {}: {}", code, text);
+  };
+  for (const char* words : {"show model.json ", "explain model.json "}) {
+    for (const char* name : {"y", "w"})
+      CHECK(
+          said(words + std::string(name)) ==
+          fmt::format("exit 2: mtfc: error: nothing in evaluate uses '{}', so it is left out of the program "
+                      "(name it among the outputs of the model to keep it)\n",
+                      name));
+    CHECK(said(words + std::string("v")) ==
+          "exit 2: mtfc: error: 'v' is not in the program of evaluate: the compiler has simplified it away "
+          "(--entry names another entry point)\n");
+    CHECK(has(said(words + std::string("z")), "exit 0: "));
+  }
+  CHECK(has(said("show model.json 'y*'"), "error: nothing in evaluate uses 'y', so it is left out"));
 }
 
 TEST_CASE("a pattern that matches no tensor is an error with the nearest one that does") {

@@ -1,9 +1,12 @@
 #include "core/explain/model_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
 #include "core/model/entry_points.h"
+#include "core/passes/graph/remove_dead.h"
 #include "core/tensors/name_pattern.h"
 
 namespace mtfc {
@@ -30,22 +33,42 @@ std::string over_numbers(const std::string& name) {
 
 }  // namespace
 
-ModelNames::ModelNames(const Model& model, const std::string& entry) {
-  add(entry_named(model, entry).graph);
+ModelNames::ModelNames(const Model& model, const std::string& entry) : entry_(entry) {
+  add(entry_named(model, entry), true);
   std::set<std::string> seen;
   for (const auto& [name, place] : places_)
     if (const std::string pattern = over_numbers(name); pattern != name && !seen.insert(pattern).second)
       several_.insert(pattern);
 }
 
-void ModelNames::add(const Graph& graph) {
-  for (const Tensor& tensor : graph.tensors())
-    if (tensor.from_model) places_.emplace(tensor.name, graph.node(tensor.node).origin->location);
+// `is_used`: something depends on what the entry computes.
+void ModelNames::add(const EntryGraph& entry, bool is_used) {
+  const Graph& graph = entry.graph;
+  const PerTensor<bool> needed = needed_tensors(entry);
+  for (const Tensor& tensor : graph.tensors()) {
+    if (!tensor.from_model) continue;
+    places_.emplace(tensor.name, graph.node(tensor.node).origin->location);
+    const TensorId id = graph.node(tensor.node).results[static_cast<size_t>(tensor.result)];
+    if (!is_used || !needed[id]) unused_.insert(tensor.name);
+  }
   for (const auto& [name, id] : graph.aliases())
     if (graph.tensor(id).from_model) aliases_.emplace(name, graph.tensor(id).name);
+  const auto is_needed = [&](TensorId id) { return needed[id]; };
   for (const Node& node : graph.nodes())
     if (node.loop)
-      for (const LoopPart* part : {&node.loop->condition, &node.loop->body}) add(part->graph);
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
+        add(entry_of(*part, entry.name, 0),
+            is_used && std::any_of(node.results.begin(), node.results.end(), is_needed));
+}
+
+UserError ModelNames::not_computed(const std::string& name) const {
+  return unused_.contains(canonical(name))
+             ? UserError(
+                   fmt::format("nothing in {} uses '{}', so it is left out of the program", entry_, name),
+                   "name it among the outputs of the model to keep it")
+             : UserError(fmt::format("'{}' is not in the program of {}: the compiler has simplified it away",
+                                     name, entry_),
+                         "--entry names another entry point");
 }
 
 const std::string& ModelNames::canonical(const std::string& name) const {

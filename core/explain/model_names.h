@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/error.h"
 #include "core/model/model.h"
 
 namespace mtfc {
@@ -20,6 +21,8 @@ class ModelNames {
   /// The name under which programs know the tensor: another one, if a block and its user name it differently.
   const std::string& canonical(const std::string& name) const;
   bool is_known(const std::string& name) const { return places_.contains(canonical(name)); }
+  /// The error that the entry point's program does not have the tensor, which is known. It says whether nothing uses it.
+  UserError not_computed(const std::string& name) const;
   /// Where the model states the operation that makes the tensor; empty where it does not.
   Location place(const std::string& tensor) const;
   /// A name for the tensor in annotations: a pattern over all layers, such as `layer_*/ffn/wi` for `layer_3/ffn/wi`, if
@@ -31,11 +34,13 @@ class ModelNames {
   std::vector<std::string> all() const;
 
  private:
-  void add(const Graph& graph);
+  void add(const EntryGraph& entry, bool is_used);
 
+  std::string entry_;
   std::map<std::string, Location, std::less<>> places_;
   std::map<std::string, std::string, std::less<>> aliases_;
   std::set<std::string> several_;  // patterns that match more than one tensor
+  std::set<std::string> unused_;   // tensors on which no output and no assignment depends
 };
 
 }  // namespace mtfc

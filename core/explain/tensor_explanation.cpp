@@ -53,10 +53,7 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
 
 [[noreturn]] void throw_unknown(const ExplainedProgram& explained, const std::string& tensor) {
   const std::string& entry = explained.entry.name;
-  if (explained.names.is_known(tensor))
-    throw UserError(
-        fmt::format("'{}' is not computed by {}", tensor, entry),
-        "nothing uses it, or the compiler has simplified it away; --entry names another entry point");
+  if (explained.names.is_known(tensor)) throw explained.names.not_computed(tensor);
   // A form such as `h@whole` is known by the tensor's own name.
   const std::string own = tensor_name(tensor);
   const bool is_form = own != tensor && !forms_of(explained.entry, own).empty();

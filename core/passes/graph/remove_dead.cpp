@@ -6,12 +6,16 @@
 
 namespace mtfc {
 
-EntryGraph remove_dead(EntryGraph entry) {
-  const Graph& graph = entry.graph;
-  PerTensor<bool> needed(graph.tensors().size(), false);
+PerTensor<bool> needed_tensors(const EntryGraph& entry) {
+  PerTensor<bool> needed(entry.graph.tensors().size(), false);
   for (const NamedTensor& output : entry.outputs) needed[output.tensor] = true;
   for (const Assignment& assignment : entry.assignments) needed[assignment.value] = true;
-  needed = with_ancestors(graph, std::move(needed));
+  return with_ancestors(entry.graph, std::move(needed));
+}
+
+EntryGraph remove_dead(EntryGraph entry) {
+  const Graph& graph = entry.graph;
+  const PerTensor<bool> needed = needed_tensors(entry);
   const auto is_live = [&](const Node& node) {
     return std::any_of(node.results.begin(), node.results.end(), [&](TensorId id) { return needed[id]; });
   };
