@@ -127,6 +127,12 @@ SafetensorsPlan plan_of(const Program& program, int64_t step,
                                                {kChecksumsKey, checksums_json(checksums)}});
 }
 
+// The error that a file of a checkpoint can't be read.
+RunError unreadable(const UnreadableFile& error, const std::string& file) {
+  return RunError(
+      fmt::format("cannot read the checkpoint: {}{}", error.what(), earlier_checkpoint_text(file)));
+}
+
 }  // namespace
 
 std::string checkpoint_path(const std::string& folder, int64_t step) {
@@ -159,6 +165,17 @@ std::string earlier_checkpoint_text(const std::string& path) {
   if (steps.empty()) return "";
   return fmt::format(" (remove or rename '{}' to continue from '{}')", checkpoint.string(),
                      checkpoint_path(folder, steps.back()));
+}
+
+CheckpointNotes notes_of(const std::string& checkpoint) {
+  const std::string file = checkpoint + "/" + kNotesName;
+  try {
+    return read_checkpoint_notes(file);
+  } catch (const UnreadableFile& error) {
+    throw unreadable(error, file);
+  } catch (const RunError& error) {
+    throw RunError(error.what() + earlier_checkpoint_text(file));
+  }
 }
 
 std::string checkpoint_start(const std::string& folder, bool resume) {
@@ -238,15 +255,13 @@ void save_checkpoint(Executor& executor, const std::string& folder, const Checkp
 
 Continuation read_checkpoint(const Program& program, const std::string& path) {
   const std::string tensors = path + "/" + kTensorsName;
-  Continuation found;
+  Continuation found{notes_of(path), {}};
   Safetensors file;
   try {
-    found.notes = read_checkpoint_notes(path + "/" + kNotesName);
     file = read_safetensors(tensors);
     if (!file.unreadable.empty()) throw RunError(file.unreadable.begin()->second);
   } catch (const UnreadableFile& error) {
-    throw RunError(
-        fmt::format("cannot read the checkpoint: {}{}", error.what(), earlier_checkpoint_text(tensors)));
+    throw unreadable(error, tensors);
   } catch (const RunError& error) {
     throw RunError(error.what() + earlier_checkpoint_text(tensors));
   }

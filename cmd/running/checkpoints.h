@@ -31,6 +31,10 @@ void warn_of_incomplete(const std::string& folder);
 /// 'ck/step_00000003')`, or "" if the file is of no checkpoint or there is none before it.
 std::string earlier_checkpoint_text(const std::string& path);
 
+/// Returns what stands in the checkpoint.json of a checkpoint, whose folder this is. Throws RunError if it can't be read or is
+/// damaged.
+CheckpointNotes notes_of(const std::string& checkpoint);
+
 /// The checkpoint in `folder` that a run continues from, or "" if there is none yet. Throws UserError if there is one but
 /// `resume` is false, and if `folder` is a checkpoint itself.
 std::string checkpoint_start(const std::string& folder, bool resume);

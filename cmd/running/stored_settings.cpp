@@ -9,7 +9,6 @@
 
 #include "cmd/running/checkpoints.h"
 #include "core/diagnostics/error.h"
-#include "formats/json/mapped_file.h"
 
 namespace mtfc {
 namespace {
@@ -65,18 +64,8 @@ std::optional<StoredSettings> stored_settings(const std::vector<std::string>& pa
   for (const std::string& path : paths) {
     std::error_code ignored;
     const std::string folder = checkpoint_folder(path);
-    if (folder.empty()) continue;
-    try {
-      return StoredSettings{folder, read_checkpoint_notes(folder + "/" + kNotesName)};
-    } catch (const UnreadableFile& error) {
-      // Without the settings, the run would go on as another one.
-      if (fs::exists(folder + "/" + kNotesName, ignored))
-        throw RunError(fmt::format("cannot read the checkpoint: {}", error.what()));
-    } catch (const DamagedNotes& error) {
-      throw RunError(error.what() + earlier_checkpoint_text(folder + "/" + kNotesName));
-    } catch (const RunError&) {
-      continue;
-    }
+    if (!folder.empty() && fs::exists(folder + "/" + kNotesName, ignored))
+      return StoredSettings{folder, notes_of(folder)};
   }
   return std::nullopt;
 }

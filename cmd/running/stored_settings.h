@@ -18,8 +18,8 @@ struct StoredSettings {
 };
 
 /// Returns the settings of the first of `paths` (as in --load) that is a checkpoint, a file of one, or a folder of
-/// checkpoints. Returns nothing if there is none, or if its contents are wrong; the code that loads it reports that.
-/// Throws RunError if the folder or the file can't be read.
+/// checkpoints. Returns nothing if there is none. Throws RunError if the folder or the file with the settings can't be read,
+/// or if its contents are wrong: without the settings, the run would be another one.
 std::optional<StoredSettings> stored_settings(const std::vector<std::string>& paths);
 
 /// The settings of a run: those of a checkpoint, and those of the user, which count more.

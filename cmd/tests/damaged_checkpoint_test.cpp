@@ -129,6 +129,29 @@ TEST_CASE("a changed digit of checkpoint.json is noticed, and the checkpoint bef
   CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume") == "exit 0: ");
 }
 
+TEST_CASE("a checkpoint.json that can't be understood is an error, whoever reads it") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 4 --every 2 --checkpoint ck") == "exit 0: ");
+  const std::string file = "ck/step_00000004/checkpoint.json", good = folder.read(file),
+                    advice = " (remove or rename 'ck/step_00000004' to continue from 'ck/step_00000002')\n";
+  for (const std::string& bad :
+       {std::string(), std::string("{"), std::string("{}"), std::string("[1]"), good.substr(0, 20),
+        std::string("{\"mtfc_checkpoint\": 2}"), std::string("{\"mtfc_checkpoint\": 1}"), "x" + good}) {
+    CAPTURE(bad);
+    write(folder, file, bad);
+    const std::string said = folder.said("$RUN --steps 6 --checkpoint ck --resume");
+    CHECK(said.starts_with("exit 1: mtfc: error: " + file + ": "));
+    CHECK(said.ends_with(advice));
+    for (const char* loads : {"ck", "ck/step_00000004", "ck/step_00000004/variables.safetensors"}) {
+      CHECK(folder.said(fmt::format("$RUN --evaluate --load {}", loads)) == said);
+      CHECK(folder.said(fmt::format("$RUN --steps 2 --mesh a:2 --layout hidden:a --load {}", loads)) == said);
+    }
+  }
+  // Without the file, there are only weights.
+  fs::remove(folder.path / file);
+  CHECK(folder.said("$RUN --evaluate --load ck/step_00000004") == "exit 0: ");
+}
+
 TEST_CASE("generate notices a flipped bit") {
   const Folder folder;
   const std::string options =

@@ -31,7 +31,7 @@ void require_intact(std::string_view text, const JsonValue& json, const std::str
   if (!json.find(kChecksumKey)) return;
   const size_t end = std::min(text.rfind(fmt::format(",\"{}\":", kChecksumKey)), text.size());
   if (text.substr(end) != checksum_text(text.substr(0, end)))
-    throw DamagedNotes(fmt::format("{} is damaged: its contents differ from its checksum", file));
+    throw RunError(fmt::format("{} is damaged: its contents differ from its checksum", file));
 }
 
 JsonValue parsed(std::string_view text, const std::string& file) {

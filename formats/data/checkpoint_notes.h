@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "core/diagnostics/error.h"
 #include "core/tensors/data.h"
 
 namespace mtfc {
@@ -28,15 +27,10 @@ struct CheckpointNotes {
   std::map<std::string, FileSample> files = {};  // by input: the files of the data; none in old checkpoints
 };
 
-/// Thrown for notes that differ from their checksum.
-struct DamagedNotes : RunError {
-  using RunError::RunError;
-};
-
 std::string checkpoint_json(const CheckpointNotes& notes);
 
 /// Reads a file written with checkpoint_json, also one of an earlier mtfc, which has no checksum. Throws RunError, with the
-/// name of the file, if it can't be read or is another kind of file, and DamagedNotes.
+/// name of the file, if it can't be read, is another kind of file, or differs from its checksum.
 CheckpointNotes read_checkpoint_notes(const std::string& path);
 
 /// Converts a list of names to a text, for the metadata of a file of tensors, and back; any other text gives
