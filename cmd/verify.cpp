@@ -16,6 +16,7 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/running/input_data.h"
 #include "cmd/terminal/work_watch.h"
+#include "core/diagnostics/printable.h"
 #include "core/diagnostics/progress.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -165,12 +166,12 @@ int report_difference(const Difference& first, const Program& program, double to
                            tensor.source.empty() ? "" : " at " + tensor.source, layout_text(program));
   if (first.allowed < 0)
     std::cout << fmt::format("  at {}, devices that should agree hold different values, one of which is {}\n",
-                             where, first.found);
+                             where, number_text(first.found));
   else
     std::cout << fmt::format(
         "  at {} it is {}, and on one device, from the same operands, it is {}; {} {:.2g}\n", where,
-        first.found, first.expected, tolerance > 0 ? "the tolerance allows" : "rounding explains",
-        first.allowed);
+        number_text(first.found), number_text(first.expected),
+        tolerance > 0 ? "the tolerance allows" : "rounding explains", first.allowed);
   return kExitRunFailed;
 }
 

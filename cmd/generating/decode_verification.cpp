@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/generating/prompt_entry.h"
+#include "core/diagnostics/printable.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
 #include "core/tensors/data.h"
@@ -100,8 +101,8 @@ std::string difference_text(const LogitDifference& first, const std::string& whe
       "decode gives other logits than the model itself, {}: at position {}, for token {} of sequence {}{}, "
       "it gives {}, and the model gives {}; rounding explains {:.2g}\n",
       where, first.position, first.token, first.sequence,
-      first.beam == 0 ? "" : fmt::format(", beam {}", first.beam), first.decoded, first.expected,
-      first.allowed);
+      first.beam == 0 ? "" : fmt::format(", beam {}", first.beam), number_text(first.decoded),
+      number_text(first.expected), first.allowed);
 }
 
 // The program of decode under the layout. If decode can't run under it, sets `problem` to the reason and returns nothing.

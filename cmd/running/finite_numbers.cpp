@@ -9,6 +9,7 @@
 #include "cmd/running/run_data.h"
 #include "cmd/running/stop_agreement.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/printable.h"
 #include "runtime/execute/finite_check.h"
 
 namespace mtfc {
@@ -22,10 +23,6 @@ constexpr double kWorthSaying = 1;
 
 int64_t milliseconds(double seconds) {
   return static_cast<int64_t>(seconds * 1e3);
-}
-
-std::string number_text(double number) {
-  return std::isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
 }
 
 }  // namespace

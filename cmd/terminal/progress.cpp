@@ -44,9 +44,9 @@ std::string three_digits(double rate) {  // without an exponent even if it is la
 std::vector<std::string> texts_of(const std::vector<NamedNumber>& numbers) {
   std::vector<std::string> texts;
   for (const auto& [name, value] : numbers)
-    texts.push_back(printable(name) + " " +
-                    (std::holds_alternative<int64_t>(value) ? to_string(value)
-                                                            : fmt::format("{:.6g}", to_double(value))));
+    texts.push_back(
+        printable(name) + " " +
+        (std::holds_alternative<int64_t>(value) ? to_string(value) : number_text(to_double(value), 6)));
   return texts;
 }
 

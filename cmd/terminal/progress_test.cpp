@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace mtfc::progress_test {
 
 TEST_CASE("the progress line never loses the time left") {
@@ -49,6 +52,8 @@ TEST_CASE("of the rates, the steps per second stay longest") {
 
 TEST_CASE("numbers as text, with printable names") {
   CHECK(to_text({{"loss", 0.25}, {"a\x1b", 3}}) == "loss 0.25  a\\x1b 3");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(to_text({{"loss", std::copysign(nan, -1.0)}, {"l", std::copysign(nan, 1.0)}}) == "loss nan  l nan");
 }
 
 }  // namespace mtfc::progress_test

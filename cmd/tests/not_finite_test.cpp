@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::not_finite_test {
@@ -182,6 +183,29 @@ TEST_CASE("--nan-ok goes on and saves") {
   CHECK(folder.said("--input x=x.npy --load ck --steps 0 --checkpoint ck2")
             .find("(--nan-ok saves it all the same)") != std::string::npos);
   CHECK(folder.checkpoints("ck2").empty());
+}
+
+// Sums of parts that overflow with both signs: inf - inf, which is a NaN with the sign bit on x86.
+TEST_CASE("a NaN is printed without its sign, which means nothing") {
+  const ScratchFolder folder;
+  folder.write("model.json", R"({"mtfc": 1, "name": "partial_overflow", "dims": {"n": 4},
+    "inputs": {"x": {"dims": ["n"]}, "y": {"dims": ["n"]}},
+    "ops": [{"out": "product", "op": "reduce_prod", "in": "x"}, {"out": "sum", "op": "reduce_sum", "in": "y"}],
+    "outputs": ["product", "sum"]})");
+  const auto write = [&](const std::string& name, const std::vector<float>& values) {
+    const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
+    std::string bytes = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    folder.write(name, bytes);
+  };
+  write("x.npy", {1e-30F, 1e-30F, 1e30F, 1e30F});
+  write("y.npy", {2e38F, 2e38F, -2e38F, -2e38F});
+  const Outcome outcome = outcome_of(
+      fmt::format("cd '{}' && '{}' run model.json --evaluate --simulate --input x=x.npy --input y=y.npy "
+                  "--mesh p:2 --layout n:p 2>/dev/null",
+                  folder.path.string(), MTFC_BINARY));
+  CHECK(outcome.code == 0);
+  CHECK(outcome.text == "product nan  sum nan\n");
 }
 
 }  // namespace mtfc::not_finite_test

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 
 namespace mtfc {
@@ -60,6 +61,11 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
   return shown;
+}
+
+std::string number_text(double value, int digits) {
+  if (std::isnan(value)) return "nan";
+  return digits > 0 ? fmt::format("{:.{}g}", value, digits) : fmt::format("{}", value);
 }
 
 }  // namespace mtfc

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace mtfc::printable_test {
@@ -32,6 +34,22 @@ TEST_CASE("bytes that are not UTF-8 are escaped one by one") {
   CHECK(printable("\xC0\x9B") == "\\xc0\\x9b");           // overlong ESC
   CHECK(printable("\xED\xA0\x80") == "\\xed\\xa0\\x80");  // a surrogate
   CHECK(printable("\xF4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+}
+
+TEST_CASE("a number in its digits or in fewer, and NaN without a sign") {
+  CHECK(number_text(0.1) == "0.1");
+  CHECK(number_text(-2) == "-2");
+  CHECK(number_text(9.5367431640625e-07) == "9.5367431640625e-07");
+  CHECK(number_text(2.0 / 3, 6) == "0.666667");
+  CHECK(number_text(1, 6) == "1");
+  CHECK(number_text(2621103.5, 6) == "2.6211e+06");
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               infinity = std::numeric_limits<double>::infinity();
+  for (const int digits : {0, 6}) {
+    for (const double sign : {1.0, -1.0}) CHECK(number_text(std::copysign(nan, sign), digits) == "nan");
+    CHECK(number_text(infinity, digits) == "inf");
+    CHECK(number_text(-infinity, digits) == "-inf");
+  }
 }
 
 }  // namespace mtfc::printable_test

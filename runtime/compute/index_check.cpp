@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "core/diagnostics/printable.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/memory/dtypes.h"
 
@@ -48,11 +47,7 @@ bool check(const IndexCheck& check, const std::byte* data) {
 }  // namespace
 
 std::string not_finite_text(const std::string& name, double value, const LocalTensor& tensor, int64_t local) {
-  return fmt::format("'{}' has the value {}{}", name,
-                     std::isnan(value) ? "nan"
-                     : value < 0       ? "-inf"
-                                       : "inf",
-                     place_text(tensor, local));
+  return fmt::format("'{}' has the value {}{}", name, number_text(value), place_text(tensor, local));
 }
 
 IndexCheck index_check(const KernelSite& site, const Dim& dim, const LocalTensor& indices) {
