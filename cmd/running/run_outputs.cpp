@@ -16,8 +16,8 @@
 namespace mtfc {
 namespace {
 
-Number number_at(const LocalShard& shard) {
-  const auto read = [&](auto zero) -> Number {
+RunNumber number_at(const LocalShard& shard) {
+  const auto read = [&](auto zero) -> RunNumber {
     std::memcpy(&zero, shard.data, sizeof zero);
     if constexpr (std::is_integral_v<decltype(zero)>)
       return static_cast<int64_t>(zero);
@@ -36,7 +36,7 @@ Number number_at(const LocalShard& shard) {
     case DType::kI64:
       return read(int64_t{});
     case DType::kBool:
-      return read(uint8_t{});
+      return read(uint8_t{}) != RunNumber(int64_t{0});
     case DType::kI8:
       return read(int8_t{});
   }

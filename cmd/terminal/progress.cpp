@@ -41,12 +41,15 @@ std::string three_digits(double rate) {  // without an exponent even if it is la
   return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
 }
 
+std::string text_of(const RunNumber& number) {
+  if (const bool* truth = std::get_if<bool>(&number)) return *truth ? "true" : "false";
+  if (const int64_t* whole = std::get_if<int64_t>(&number)) return fmt::format("{}", *whole);
+  return number_text(std::get<double>(number), 6);
+}
+
 std::vector<std::string> texts_of(const std::vector<NamedNumber>& numbers) {
   std::vector<std::string> texts;
-  for (const auto& [name, value] : numbers)
-    texts.push_back(
-        printable(name) + " " +
-        (std::holds_alternative<int64_t>(value) ? to_string(value) : number_text(to_double(value), 6)));
+  for (const auto& [name, value] : numbers) texts.push_back(printable(name) + " " + text_of(value));
   return texts;
 }
 

@@ -52,6 +52,7 @@ TEST_CASE("of the rates, the steps per second stay longest") {
 
 TEST_CASE("numbers as text, with printable names") {
   CHECK(to_text({{"loss", 0.25}, {"a\x1b", 3}}) == "loss 0.25  a\\x1b 3");
+  CHECK(to_text({{"is_it", true}, {"was_it", false}}) == "is_it true  was_it false");
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(to_text({{"loss", std::copysign(nan, -1.0)}, {"l", std::copysign(nan, 1.0)}}) == "loss nan  l nan");
 }

@@ -103,7 +103,7 @@ TEST_CASE("whole numbers keep their digits on the terminal and in the metrics, a
     CHECK(outcome.code == 0);
     return outcome.text;
   };
-  const std::string exact = "tokens 9007199254740993  is_it 1  small 2621103  half 0.5\n",
+  const std::string exact = "tokens 9007199254740993  is_it true  small 2621103  half 0.5\n",
                     line = R"({"step":0,"tokens":9007199254740993,"is_it":1,"small":2621103,"half":0.5,)";
   for (const char* options : {"", "--mesh a:2 --layout n:a --simulate"})
     for (const char* data : {"once.npy", "twice.npy"}) {
@@ -115,7 +115,7 @@ TEST_CASE("whole numbers keep their digits on the terminal and in the metrics, a
       CHECK(log["samples_per_second"].get<double>() ==
             doctest::Approx(rows / log["step_time"].get<double>()).epsilon(1e-6));
     }
-  CHECK(said("other.npy") == "tokens 5.5  is_it 0  small 2621103  half 0.5\n");
+  CHECK(said("other.npy") == "tokens 5.5  is_it false  small 2621103  half 0.5\n");
 }
 
 TEST_CASE("messages about held-out data name the option") {

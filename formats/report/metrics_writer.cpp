@@ -5,6 +5,10 @@
 
 namespace mtfc {
 
+double to_double(const RunNumber& number) {
+  return std::visit([](auto value) { return static_cast<double>(value); }, number);
+}
+
 std::vector<NamedNumber> named(const StepFigures& figures) {
   std::vector<NamedNumber> all = {{"step_time", figures.step_time},
                                   {"samples_per_second", figures.samples_per_second}};
@@ -20,7 +24,10 @@ std::string metrics_line(int64_t step, const std::vector<NamedNumber>& outputs, 
   line["step"] = step;
   const auto add = [&](const std::vector<NamedNumber>& numbers) {
     for (const auto& [name, value] : numbers)
-      std::visit([&, &key = name](auto number) { line[key] = number; }, value);
+      if (const bool* truth = std::get_if<bool>(&value))
+        line[name] = *truth ? 1 : 0;
+      else
+        std::visit([&, &key = name](auto number) { line[key] = number; }, value);
   };
   add(outputs);
   add(named(figures));

@@ -7,15 +7,16 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
-
-#include "formats/expression/expression.h"
 
 namespace mtfc {
 
-/// A number of a run under its name: exact if it is a whole number of the model, and else a double, which may be infinite or
-/// NaN here.
-using NamedNumber = std::pair<std::string, Number>;
+/// A number of a run: exact if it is a truth value or a whole number of the model, and else a double, which may be infinite
+/// or NaN.
+using RunNumber = std::variant<bool, int64_t, double>;
+double to_double(const RunNumber& number);
+using NamedNumber = std::pair<std::string, RunNumber>;
 
 /// The figures of one step of a run beside its outputs. An evaluation over data has no rates but samples per second.
 struct StepFigures {
@@ -31,7 +32,7 @@ struct StepFigures {
 std::vector<NamedNumber> named(const StepFigures& figures);
 
 /// `{"step": 1, "loss": 2.3, "step_time": 0.01, "samples_per_second": 10000, ...}`, without a newline. Numbers
-/// that JSON lacks become null.
+/// that JSON lacks become null, and truth values 0 and 1.
 std::string metrics_line(int64_t step, const std::vector<NamedNumber>& outputs, const StepFigures& figures);
 
 /// The keys of such a line beside the outputs, which can't have these names.

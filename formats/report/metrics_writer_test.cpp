@@ -23,6 +23,11 @@ TEST_CASE("a line has the figures that are known") {
         R"("tokens_per_second":8.0,"mfu":0.25,"wall_time":1.0})");
 }
 
+TEST_CASE("a truth value is 0 or 1 in a line, as a reader of numbers expects") {
+  CHECK(metrics_line(3, {{"is_it", true}, {"was_it", false}}, {0.5, 2, {}, {}, {}, 1})
+            .starts_with(R"({"step":3,"is_it":1,"was_it":0,)"));
+}
+
 TEST_CASE("every beginning of a line is known as one") {
   const std::string line = metrics_line(3, {{"loss", 0.5}}, {0.5, 2, {}, {}, {}, 1});
   for (size_t length = 0; length <= line.size(); ++length) CHECK(begins_metrics(line.substr(0, length)));
