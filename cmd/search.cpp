@@ -249,7 +249,7 @@ std::string doc_of(const SearchReport& report) {
                      found.is_fitted ? fmt::format(" with --memory-limit {}", report.memory_limit) : "");
 }
 
-void write(const Options& options, const SearchReport& report) {
+void write(const Options& options, const SearchReport& report, const Model& model) {
   // If the layout goes to standard output, nothing else may.
   if (options.file != "-") {
     TableOptions table;
@@ -261,7 +261,7 @@ void write(const Options& options, const SearchReport& report) {
                                               : search_table(report, table));
   }
   if (!options.file.empty())
-    write_text(options.file, layout_json(report.layouts.front().layout, doc_of(report)));
+    write_text(options.file, layout_json(report.layouts.front().layout, doc_of(report), found_for(model)));
 }
 
 size_t thread_count(const Options& options) {
@@ -420,9 +420,10 @@ int run_over_annotations(const Options& options, const Model& model, const std::
     write_text("-", options.format == "json" ? search_json(report) : search_table(report, table));
   }
   if (!options.file.empty())
-    write_text(options.file,
-               layout_json(best->layout, fmt::format("Found by mtfc search --annotations for {}, {}: {}",
-                                                     cost.model, cost.entry, cost_text(*best))));
+    write_text(options.file, layout_json(best->layout,
+                                         fmt::format("Found by mtfc search --annotations for {}, {}: {}",
+                                                     cost.model, cost.entry, cost_text(*best)),
+                                         found_for(model)));
   if (InterruptGuard::requested()) return tell_interrupt(cost_text(*best));
   return kExitSuccess;
 }
@@ -485,7 +486,7 @@ int run(const Options& options) {
   for (const std::string& warning : report.layouts.front().report->warnings)
     warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
-  write(options, report);
+  write(options, report, model);
   if (!result.is_complete && InterruptGuard::requested()) return tell_interrupt(stop_text(result));
   if (!result.is_complete) std::cerr << fmt::format("mtfc: stopped: {}\n", stop_text(result));
   return kExitSuccess;

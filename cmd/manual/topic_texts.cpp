@@ -82,6 +82,7 @@ The same as a file, for --layout FILE.json:
   hold copies of them (ZeRO)
 * ring :: the products that run in turns, so that no device holds a whole operand
 * device_order :: the rank at each position of the mesh
+* found_for :: the model and the sizes that mtfc search has found the layout for; a note says where they differ
 
 To find a layout, compare some, or search:
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
@@ -253,7 +254,7 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
 // A layout as it is read; a stage of ZeRO is added when the model is known.
 struct ReadLayout {
   Layout layout;
-  std::optional<ZeroStage> zero = {};
+  LayoutExtras extras = {};
 };
 
 ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
@@ -267,15 +268,15 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
     layout.rules = sources.flags.layout;
   }
   ReadLayout read;
-  read.layout = read_layout(layout, warnings, &read.zero);
+  read.layout = read_layout(layout, warnings, &read.extras);
   read.layout.propagate = read.layout.propagate || options.propagate;
   return read;
 }
 
 // Throws UserError where devices do not share the batch, so that they hold no copies because of it.
 Layout with_zero(ReadLayout read, const Model& model) {
-  if (!read.zero) return std::move(read.layout);
-  const auto& [stage, location] = *read.zero;
+  if (!read.extras.zero) return std::move(read.layout);
+  const auto& [stage, location] = *read.extras.zero;
   const std::optional<Dim> batch = batch_dim(model);
   if (!batch || !find_rule(read.layout, batch->name))
     throw UserError({{location,
@@ -285,6 +286,17 @@ Layout with_zero(ReadLayout read, const Model& model) {
                       batch ? fmt::format("split it, as in {}:AXIS,zero:{}", batch->name, stage) : ""}});
   const AxisList axes = batch_axes(model, read.layout);
   return with_zero_stage(std::move(read.layout), axes, stage);
+}
+
+// Adds a note for each layout file that a search has written for other sizes.
+void note_other_sizes(const std::vector<ReadLayout>& read, const Model& model,
+                      std::vector<Diagnostic>& notes) {
+  std::set<std::string> told;  // the same file may be given for several meshes
+  for (const ReadLayout& one : read) {
+    if (!one.extras.found_for) continue;
+    const std::optional<Diagnostic> note = other_sizes_note(*one.extras.found_for, model);
+    if (note && told.insert(to_string(*note)).second) notes.push_back(*note);
+  }
 }
 
 // The result of `read`, or nothing, with its errors added to `errors`.
@@ -313,6 +325,7 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
     if (auto layout = gather_errors(errors, [&] { return read_layout(one, options, warnings); }))
       read.push_back(*layout);
   std::vector<Layout> layouts;
+  if (model) note_other_sizes(read, *model, warnings);
   for (ReadLayout& one : read)
     if (auto layout = gather_errors(
             errors, [&] { return model ? with_zero(std::move(one), *model) : std::move(one.layout); }))

@@ -199,7 +199,7 @@ std::string written_text(const FitArguments& arguments, const FitReport& report,
              quoted(to_string(other->layout.mesh)));
 }
 
-void write(const FitArguments& arguments, const FitReport& report) {
+void write(const FitArguments& arguments, const FitReport& report, const Model& model) {
   // If the layout goes to standard output, nothing else may.
   if (arguments.file != "-") {
     TableOptions table;
@@ -214,7 +214,8 @@ void write(const FitArguments& arguments, const FitReport& report) {
   write_text(arguments.file,
              layout_json(first.layout,
                          fmt::format("Found by mtfc search --fit for {}: {} per device. Run it with {}",
-                                     report.model, bytes_text(first.memory), options)));
+                                     report.model, bytes_text(first.memory), options),
+                         found_for(model)));
   if (arguments.file != "-" && arguments.format == "table")
     write_text("-", written_text(arguments, report, options));
 }
@@ -241,7 +242,7 @@ int run_fit(const FitArguments& arguments) {
     warnings.push_back(
         {{}, fmt::format("{} is left out: {}", to_string(layout.mesh), why), "", Severity::kWarning});
   show(warnings, arguments.model.quiet);
-  write(arguments, {result, model.name, hardware.name, limit, seconds.count()});
+  write(arguments, {result, model.name, hardware.name, limit, seconds.count()}, model);
   if (InterruptGuard::requested()) {
     InterruptGuard::told();
     std::cerr << fmt::format("mtfc: {}\n", interrupted_text(InterruptGuard::signal()));

@@ -54,6 +54,31 @@ TEST_CASE("the layout that is written costs what the search has said") {
   CHECK(alone == Json::parse(contents(layout)));
 }
 
+TEST_CASE("a layout that is found says so where it is used for other sizes") {
+  const ScratchFolder folder;
+  const std::string layout = folder / "best.json",
+                    searches[] = {"--mesh a:2", "--mesh a:2 --annotations", "--devices 2 --fit"};
+  for (const std::string& search : searches) {
+    CAPTURE(search);
+    const std::string found = outcome_in_models(kSearch + search + " -q --set batch=64 -o " + layout);
+    REQUIRE_MESSAGE(found.starts_with("exit 0: "), found);
+    const Json sizes = Json::parse(contents(layout))["found_for"]["sizes"];
+    CHECK(sizes["batch"] == 64);
+    CHECK(sizes["hidden"] == 1024);
+    for (const char* command : {"check", "cost-report", "compile", "explain"}) {
+      const std::string used = fmt::format("$MTFC {} mnist.json --layout {} --set batch=", command, layout);
+      CHECK(
+          has(outcome_in_models(used + "16"),
+              "note: /found_for: the layout was found for batch=64, and the model has batch=16 (search again "
+              "for these sizes, or give those with --set)\n"));
+      CHECK(!has(outcome_in_models(used + "16 -q"), "found for"));
+      CHECK(!has(outcome_in_models(used + "64"), "the layout was found for"));
+    }
+    CHECK(!has(outcome_in_models("$MTFC check mnist_conv.json --layout " + layout),
+               "the layout was found for"));
+  }
+}
+
 TEST_CASE("a layout with a proposed order of devices is written with it") {
   const ScratchFolder folder;
   const std::string layout = folder / "best.json";

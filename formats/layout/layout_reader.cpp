@@ -227,7 +227,7 @@ void doubt_sorted_mesh(const Cursor& root, const Layout& layout) {
 }
 
 Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cursor* root,
-                   std::optional<ZeroStage>* zero) {
+                   LayoutExtras& extras) {
   Layout layout;
   const auto mesh = root ? root->find("mesh") : std::nullopt;
   const auto rules = root ? root->find("rules") : std::nullopt;
@@ -244,7 +244,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
     ShortLayout given = short_layout(*sources.rules, layout.mesh, sink);
     layout.rules = std::move(given.rules);
     layout.propagate = given.propagate;
-    if (zero) *zero = given.zero;
+    extras.zero = given.zero;
   } else if (rules) {
     read_rules(*rules, layout);
   }
@@ -256,6 +256,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
     layout.propagate = propagate->flag().value_or(false) || layout.propagate;
   layout.state = read_state_sharding(*root, layout.mesh);
   layout.rings = read_rings(*root);
+  if (const auto found = root->find("found_for")) extras.found_for = read_found_for(*found);
   if (!sources.mesh && !sources.rules && !sink.failed()) doubt_sorted_mesh(*root, layout);
   return layout;
 }
@@ -278,10 +279,10 @@ std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh) {
   return rules;
 }
 
-Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings,
-                   std::optional<ZeroStage>* zero) {
+Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings, LayoutExtras* extras) {
   DiagnosticSink sink;
   Layout layout;
+  LayoutExtras found;
   if (sources.file_text) {
     const JsonValue json = parse_json(*sources.file_text, sources.file);
     const Cursor root(json, sources.file, sink);
@@ -293,13 +294,13 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
                  "a layout has a \"mesh\" and \"rules\"");
     else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "shard_state_over",
                               "shard_gradients", "shard_variables", "regather", "ring", "device_order",
-                              "doc"}))
-      layout = layout_from(sources, sink, &root, zero);
-    sink.finish(warnings);
-    return layout;
+                              "found_for", "doc"}))
+      layout = layout_from(sources, sink, &root, found);
+  } else {
+    layout = layout_from(sources, sink, nullptr, found);
   }
-  layout = layout_from(sources, sink, nullptr, zero);
   sink.finish(warnings);
+  if (extras) *extras = std::move(found);
   return layout;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/tensors/layout.h"
 #include "core/tensors/mesh.h"
+#include "formats/layout/found_for.h"
 
 namespace mtfc {
 
@@ -29,10 +30,15 @@ struct ZeroStage {
   Location location;
 };
 
-/// Without any mesh, the layout has the mesh of one device. Adds to `warnings`, or drops them. `zero` becomes what the short
-/// form states, which with_zero_stage() of core/model/zero_stage.h adds to the layout.
+/// What the sources state besides the layout.
+struct LayoutExtras {
+  std::optional<ZeroStage> zero = {};  // with_zero_stage() of core/model/zero_stage.h adds it to the layout
+  std::optional<FoundFor> found_for = {};
+};
+
+/// Without any mesh, the layout has the mesh of one device. Adds to `warnings`, or drops them, and sets `extras`.
 Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings,
-                   std::optional<ZeroStage>* zero = nullptr);
+                   LayoutExtras* extras = nullptr);
 Layout read_layout(const LayoutSources& sources);
 
 /// Returns what a user can write instead of JSON on the command line. Pairs such as `{"batch": "rows"}`, alone or as the "rules"

@@ -37,20 +37,20 @@ TEST_CASE("the short form of rules may have a stage of ZeRO and propagation") {
   LayoutSources sources;
   sources.mesh = "all:4";
   std::vector<Diagnostic> none;
-  std::optional<ZeroStage> zero;
+  LayoutExtras extras;
   const auto read = [&](const char* rules) {
     sources.rules = rules;
-    return read_layout(sources, none, &zero);
+    return read_layout(sources, none, &extras);
   };
   Layout layout = read("batch:all,zero:3");
   CHECK(to_string(layout) == "batch:all");
-  REQUIRE(zero);
-  CHECK(zero->stage == 3);
-  CHECK(zero->location.column == 16);
+  REQUIRE(extras.zero);
+  CHECK(extras.zero->stage == 3);
+  CHECK(extras.zero->location.column == 16);
   layout = read("propagate,batch:all");
   CHECK(layout.propagate);
   CHECK(layout.rules.size() == 1);
-  CHECK_FALSE(zero);
+  CHECK_FALSE(extras.zero);
   CHECK_FALSE(read("batch:all").propagate);
   // An axis has no such name, but a dimension may be called so.
   sources.mesh = "all:4,rows:2";

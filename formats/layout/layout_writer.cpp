@@ -4,7 +4,8 @@
 
 namespace mtfc {
 
-std::string layout_json(const Layout& layout, const std::string& doc) {
+std::string layout_json(const Layout& layout, const std::string& doc,
+                        const std::optional<FoundFor>& found_for) {
   Json json = Json::object();
   if (!doc.empty()) json["doc"] = doc;
   json["mesh"] = json_of(layout.mesh);
@@ -21,6 +22,11 @@ std::string layout_json(const Layout& layout, const std::string& doc) {
   json.update(state_sharding_json(layout));
   json.update(rings_json(layout));
   if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
+  if (found_for) {
+    Json sizes = Json::object();
+    for (const auto& [name, size] : found_for->sizes) sizes[name] = size;
+    json["found_for"] = {{"model", found_for->model}, {"sizes", std::move(sizes)}};
+  }
   return dump_lines(json, 1);
 }
 

@@ -378,6 +378,12 @@ std::string layout_schema() {
   const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
   const Json axis = {
       {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
+  Json found_for = object_schema(
+      {{"model", {{"type", "string"}, {"description", "its name"}}},
+       {"sizes",
+        map_schema({{"type", "integer"}}, "of its dimensions, and its params that are whole numbers")}},
+      {"model", "sizes"});
+  found_for["description"] = "the model that a search has found the layout for";
   const Json body = object_schema(
       {{"mesh",
         if_list({{"items", axis}, {"description", "axes and their sizes, major first: [[axis, size], ...]"}},
@@ -413,6 +419,7 @@ std::string layout_schema() {
                    "whether products run in turns, by the names of their results or patterns of names")},
        {"device_order",
         {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}, {"uniqueItems", true}}},
+       {"found_for", found_for},
        {"doc", text_schema()}},
       {});
   return file_schema_text(

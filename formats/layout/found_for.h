@@ -1,0 +1,32 @@
+#pragma once
+// The sizes for which a search has found a layout, which its file records: for others, another one may be better.
+//
+//   "found_for": {"model": "mnist", "sizes": {"batch": 100, "hidden": 1024}}
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/diagnostics/error.h"
+#include "core/model/model.h"
+#include "formats/json/cursor.h"
+
+namespace mtfc {
+
+struct FoundFor {
+  std::string model;
+  std::map<std::string, int64_t> sizes = {};  // of all dimensions; and the params that are whole numbers
+  Location location = {};                     // in the file of the layout
+};
+
+/// What the file of a layout for this model records.
+FoundFor found_for(const Model& model);
+
+/// Reads the value of the key "found_for". Records errors in the sink of `at`.
+FoundFor read_found_for(const Cursor& at);
+
+/// The note that this model of the same name has other sizes; nothing if it has the same ones, and for another model.
+std::optional<Diagnostic> other_sizes_note(const FoundFor& found, const Model& model);
+
+}  // namespace mtfc
