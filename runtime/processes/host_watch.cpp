@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <mutex>
 #include <optional>
@@ -55,11 +54,6 @@ Site to_site(const std::string& line) {
   return site;
 }
 
-int milliseconds_until(Clock::time_point then) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - Clock::now());
-  return static_cast<int>(std::max<int64_t>(0, left.count()));
-}
-
 }  // namespace
 
 // The connections of one node to the two beside it, and the thread that waits for their end.
@@ -99,12 +93,6 @@ class HostWatch::Ring {
     if (link.socket && send(link.socket.get(), &bye, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
   }
 
-  // Waits until `file` is ready; returns false if the time is over, or if the thread is to stop.
-  bool await(int file, int16_t event, Clock::time_point until) const {
-    std::array<pollfd, 2> waits{{{file, event, 0}, {stop_.get(), POLLIN, 0}}};
-    return poll(waits.data(), waits.size(), milliseconds_until(until)) > 0 && waits[1].revents == 0;
-  }
-
   UniqueFd connect_next() const {
     const Site& site = sites_[next()];
     UniqueFd file = connect_to(site.addresses, site.port, kConnecting, stop_.get());
@@ -115,15 +103,7 @@ class HostWatch::Ring {
 
   // Others than the ranks of this run may connect too.
   UniqueFd accept_previous() const {
-    const auto until = Clock::now() + kAccepting;
-    while (listener_ && await(listener_.get(), POLLIN, until)) {
-      UniqueFd file(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      uint64_t token = 0;
-      if (file && await(file.get(), POLLIN, std::min(until, Clock::now() + kConnecting)) &&
-          recv(file.get(), &token, sizeof token, 0) == sizeof token && token == sites_[here_].token)
-        return file;
-    }
-    return UniqueFd();
+    return accept_known(listener_.get(), sites_[here_].token, kAccepting, stop_.get());
   }
 
   bool has_to_stop() const {

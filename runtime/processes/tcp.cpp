@@ -18,7 +18,10 @@ namespace {
 
 // A host that has not answered so many questions, one per second, is lost.
 constexpr int kQuestions = 5;
-constexpr int kBacklog = 1024;  // connections that wait for being accepted
+constexpr int kBacklog = 1024;         // connections that wait for being accepted
+constexpr size_t kMostStrangers = 64;  // accepted connections that have not spoken yet
+
+using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
@@ -95,7 +98,6 @@ bool is_connected(int socket) {
 
 UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::chrono::milliseconds patience,
                     int stop) {
-  using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + patience;
   const std::vector<std::string> own = own_addresses();
   std::vector<UniqueFd> sockets;
@@ -109,8 +111,7 @@ UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::ch
   }
   waits.push_back({stop, POLLIN, 0});
   for (size_t left = sockets.size(); left > 0;) {
-    const auto time = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    const int ready = poll(waits.data(), waits.size(), static_cast<int>(std::max<int64_t>(0, time.count())));
+    const int ready = poll(waits.data(), waits.size(), milliseconds_until(until));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || waits.back().revents != 0) break;
     for (size_t i = 0; i < sockets.size(); ++i) {
@@ -121,6 +122,51 @@ UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::ch
     }
   }
   return UniqueFd();
+}
+
+namespace {
+
+bool says(const UniqueFd& socket, uint64_t token) {
+  uint64_t said = 0;
+  return recv(socket.get(), &said, sizeof said, MSG_DONTWAIT) == sizeof said && said == token;
+}
+
+// True for errors of accept() that concern one connection only, or none.
+bool is_passing(int error) {
+  return error == EAGAIN || error == EINTR || error == ECONNABORTED;
+}
+
+}  // namespace
+
+UniqueFd accept_known(int listener, uint64_t token, std::chrono::milliseconds patience, int stop) {
+  const auto until = Clock::now() + patience;
+  std::vector<UniqueFd> strangers;  // the oldest first
+  while (listener >= 0 && Clock::now() < until) {
+    std::vector<pollfd> waits{{listener, POLLIN, 0}, {stop, POLLIN, 0}};
+    for (const UniqueFd& stranger : strangers) waits.push_back({stranger.get(), POLLIN, 0});
+    const int ready = poll(waits.data(), waits.size(), milliseconds_until(until));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || waits[1].revents != 0) break;
+    for (size_t i = strangers.size(); i-- > 0;) {
+      if (waits[i + 2].revents == 0) continue;
+      if (says(strangers[i], token)) return std::move(strangers[i]);
+      strangers.erase(strangers.begin() + static_cast<ptrdiff_t>(i));
+    }
+    if (waits[0].revents == 0) continue;
+    UniqueFd file(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!file && !is_passing(errno)) break;
+    if (file) strangers.push_back(std::move(file));
+    if (strangers.size() <= kMostStrangers) continue;
+    // The oldest one has had the time to speak.
+    if (says(strangers.front(), token)) return std::move(strangers.front());
+    strangers.erase(strangers.begin());
+  }
+  return UniqueFd();
+}
+
+int milliseconds_until(Clock::time_point then) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - Clock::now());
+  return static_cast<int>(std::max<int64_t>(0, left.count()));
 }
 
 void ask_whether_alive(int socket) {

@@ -22,6 +22,11 @@ UniqueFd listen_anywhere(int& port);
 /// once `stop`, unless negative, is readable.
 UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::chrono::milliseconds patience,
                     int stop = -1);
+/// Accepts connections until one of them says `token`, and closes the others. Those that are silent delay nobody. Returns none
+/// after `patience`, or once `stop`, unless negative, is readable.
+UniqueFd accept_known(int listener, uint64_t token, std::chrono::milliseconds patience, int stop = -1);
+/// The time until then, for poll().
+int milliseconds_until(std::chrono::steady_clock::time_point then);
 /// From now on, the system asks the other host every second whether it still has the connection. If the host does not answer for
 /// five to six seconds, the connection ends with an error.
 void ask_whether_alive(int socket);
