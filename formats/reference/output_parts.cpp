@@ -43,15 +43,12 @@ Json or_null(const Json& value) {
 Json version() {
   return {{"const", 1}, {"description", "the version of this format"}};
 }
-
-// An object with these keys, of which those in `optional` may be missing.
-Json record(Json properties, const std::vector<std::string>& optional = {}) {
+Json record(Json properties, const std::vector<std::string>& optional) {
   std::vector<std::string> required;
   for (const auto& [key, value] : properties.object_members())
     if (std::find(optional.begin(), optional.end(), key) == optional.end()) required.push_back(key);
   return object_schema(std::move(properties), required);
 }
-
 Json with_description(Json schema, const std::string& description) {
   schema["description"] = description;
   return schema;

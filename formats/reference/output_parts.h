@@ -24,6 +24,8 @@ Json texts(const std::string& description = "");
 Json or_null(const Json& value);
 /// The key that says which version of a format a file has.
 Json version();
+/// An object with these keys, of which those in `optional` may be missing.
+Json record(Json properties, const std::vector<std::string>& optional = {});
 Json with_description(Json schema, const std::string& description);
 /// A list of a name and a value.
 Json named_value(const Json& value);
