@@ -141,13 +141,14 @@ Layout layout_of(const RandomCase& random_case) {
     Annotation annotation{at->first, {}, {}};
     for (const Rule& split : drawn.splits)
       if (contains(at->second, split.dim)) annotation.splits.push_back(split);
+    // A tensor may be drawn twice. Its later annotation, or its later rules, take the place of the first ones.
+    const auto is_of_tensor = [&](const auto& first) { return first.pattern == annotation.pattern; };
     if (!drawn.as_rules) {
+      std::erase_if(layout.annotations, is_of_tensor);
       layout.annotations.push_back(std::move(annotation));
       continue;
     }
-    // A tensor may be drawn twice. Like a later annotation, later rules take the place of the first ones.
-    std::erase_if(layout.limited_rules,
-                  [&](const LimitedRule& first) { return first.pattern == annotation.pattern; });
+    std::erase_if(layout.limited_rules, is_of_tensor);
     for (Rule& rule : annotation.splits)
       layout.limited_rules.push_back({std::move(rule), annotation.pattern});
   }
