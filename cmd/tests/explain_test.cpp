@@ -402,6 +402,40 @@ TEST_CASE("collectives of repeated blocks are one line with a count, and each of
                          "all_reduce of 'layer_4/ffn/feed_forward/wo/grad' over rows: "));
 }
 
+// A device sends 2 * 3/4 of the bytes of each gradient.
+TEST_CASE("a collective of several tensors is told with all of them, and explained for the largest") {
+  const Explained explained(R"({"mtfc": 1, "name": "layers",
+    "dims": {"batch": 40, "features": 12, "hidden": 64, "inner": 32, "classes": 3},
+    "inputs": {"x": {"dims": ["batch", "features"]}},
+    "variables": {"head/w": {"dims": ["inner", "classes"], "init": {"normal": 0.1}},
+                  "enc/w1": {"dims": ["features", "hidden"], "init": {"normal": 0.1}},
+                  "enc/w2": {"dims": ["hidden", "inner"], "init": {"normal": 0.1}}},
+    "ops": [{"out": "a1", "op": "relu", "in": {"op": "einsum", "in": ["x", "enc/w1"], "over": "features"}},
+            {"out": "a2", "op": "relu", "in": {"op": "einsum", "in": ["a1", "enc/w2"], "over": "hidden"}},
+            {"out": "y", "op": "einsum", "in": ["a2", "head/w"], "over": "inner"},
+            {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": "y"}}],
+    "train": {"loss": "loss", "optimizer": {"kind": "adam", "lr": 0.01}}, "outputs": ["loss"]})",
+                            Json::parse(R"({"mesh": [["all", 4]], "rules": [["batch", "all"]]})"));
+  const Json listed = explained.reshards();
+  REQUIRE(listed.size() == 4);
+  CHECK(listed[0]["tensor"] == "enc/w2/grad");
+  CHECK(listed[0]["tensors_with_it"] == 2);
+  CHECK(!listed[3].contains("tensors_with_it"));  // the loss
+  const Json explanation = explained.json(listed[0]["step"].dump());
+  CHECK(explanation["reshard"] == listed[0]);
+  CHECK(explanation["with"] == Json::array({listed[1], listed[2]}));
+  const std::string text = explained.text(listed[0]["step"].dump());
+  CHECK(has(text, fmt::format("\nstep {} moves 3 tensors together\n", listed[0]["step"].dump())));
+  for (const char* line :
+       {"  all_reduce of 'enc/w2/grad' over all: ", "  all_reduce of 'enc/w1/grad' over all: ",
+        "  all_reduce of 'head/w/grad' over all: ", " 12,288", " 4,608", " 576",
+        "\nwhy, for the largest, 'enc/w2/grad'\n  given by  "})
+    CHECK_MESSAGE(has(text, line), text);
+  CHECK(has(explained.text(""), ", together with 2 other tensors\n"));
+  const std::string report = explained.run("cost-report model.json --layout layout.json");
+  CHECK_MESSAGE(has(report, "\n  enc/w2/grad and 2 more  "), report);
+}
+
 TEST_CASE("compile and cost-report warn of a large tensor that is gathered whole") {
   const ScratchFolder folder;
   const auto outcome = [&](const std::string& command, const std::string& layout) {

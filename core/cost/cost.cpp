@@ -103,9 +103,10 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     } else {
       report.arithmetic.other_per_device += counts[s].flops;
     }
-    report.steps.push_back(
-        {step.name, kind_of(step), step.source, step.phase, collective ? collective->axes : AxisList{},
-         counts[s], report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s), multiplies});
+    report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
+                            collective ? collective->axes : AxisList{}, counts[s],
+                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s), multiplies,
+                            is_combined(step) ? step.inputs.size() - 1 : 0});
   }
 }
 

@@ -101,7 +101,7 @@ struct TensorCost {
 };
 
 struct StepCost {
-  std::string name;
+  std::string name;  // of the largest tensor, if a collective moves several together
   std::string kind;  // the operation or collective
   std::string source;
   Phase phase = Phase::kForward;
@@ -110,6 +110,7 @@ struct StepCost {
   StepTime time = {};       // if the report has times
   int index = 0;            // position of the step in the program
   bool is_product = false;  // a contraction
+  size_t others = 0;        // tensors that a collective moves together with the one of the name
 };
 
 struct CostReport {

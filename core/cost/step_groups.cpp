@@ -15,9 +15,9 @@ std::vector<StepGroup> step_groups(const CostReport& report) {
   std::map<std::string, size_t> places;
   std::vector<StepGroup> groups;
   for (const StepCost& step : report.steps) {
-    const std::string form =
-        fmt::format("{}\n{}\n{}\n{}\n{}\n{}", unnumbered(step.name), step.kind, to_string(step.phase),
-                    report.layout.mesh.names(step.axes), step.count.flops, step.count.bytes_sent);
+    const std::string form = fmt::format(
+        "{}\n{}\n{}\n{}\n{}\n{}\n{}", unnumbered(step.name), step.others, step.kind, to_string(step.phase),
+        report.layout.mesh.names(step.axes), step.count.flops, step.count.bytes_sent);
     const auto [at, is_new] = places.try_emplace(form, groups.size());
     if (is_new) groups.push_back({step, {}, 0});
     StepGroup& group = groups[at->second];
@@ -50,7 +50,11 @@ std::vector<StepGroup> costliest_groups(const CostReport& report) {
 std::string folded_name(const StepGroup& group) {
   std::vector<std::string> names;
   for (const StepCost* step : group.members) names.push_back(step->name);
-  return folded(names);
+  return folded(names) + and_others(group.sum);
+}
+
+std::string and_others(const StepCost& step) {
+  return step.others == 0 ? "" : fmt::format(" and {} more", step.others);
 }
 
 }  // namespace mtfc

@@ -17,7 +17,10 @@ struct StepGroup {
 /// The groups in the order of costliest_steps() (core/cost/comparison.h).
 std::vector<StepGroup> costliest_groups(const CostReport& report);
 
-/// The folded() name of the members.
+/// The folded() name of the members, with and_others().
 std::string folded_name(const StepGroup& group);
+
+/// ` and 3 more` for a collective that moves three tensors with the one of its name; "" for other steps.
+std::string and_others(const StepCost& step);
 
 }  // namespace mtfc

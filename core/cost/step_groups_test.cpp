@@ -34,5 +34,16 @@ TEST_CASE("steps that differ only in the number of a block are a group with the 
   CHECK(folded_name(groups[2]) == "layer_2/y");
 }
 
+TEST_CASE("a collective of several tensors is listed with their number") {
+  CostReport report;
+  report.steps = {step("layer_0/w/grad", 0, 5), step("layer_1/w/grad", 0, 5), step("layer_2/w/grad", 0, 5)};
+  report.steps[0].others = report.steps[1].others = 3;
+  report.memory_over_steps = {{10}, {20}, {30}, {40}};
+  for (int i = 0; i < 3; ++i) report.steps[static_cast<size_t>(i)].index = i;
+  std::vector<std::string> names;
+  for (const StepGroup& group : costliest_groups(report)) names.push_back(folded_name(group));
+  CHECK(names == std::vector<std::string>{"layer_{0,1}/w/grad and 3 more", "layer_2/w/grad"});
+}
+
 }  // namespace
 }  // namespace mtfc::step_groups_test

@@ -112,7 +112,7 @@ ReshardExplanation explain_reshard(const ExplainedProgram& explained, const Resh
     for (LayoutChange& change : propagated) change.propagates = true;
     removals.attempt(propagated, limits.propagated);
   }
-  ReshardExplanation explanation{reshard, explained.figures, {}, {}, {}, removals.tried()};
+  ReshardExplanation explanation{reshard, {}, explained.figures, {}, {}, {}, removals.tried()};
   explanation.removal = removals.frugal() ? removals.frugal() : removals.cheapest();
   if (!explanation.removal) return explanation;
   const Trial& cheapest = *removals.cheapest();
@@ -132,8 +132,15 @@ ReshardExplanation explain_step(const ExplainedProgram& explained, int64_t step)
         steps.empty() ? "it has no steps at all" : fmt::format("its steps are 0 to {}", steps.size() - 1));
   StepIndex at(static_cast<size_t>(step));
   if (const auto* wait = steps[at].as<AwaitCollective>()) at = wait->start;
+  std::vector<ReshardStep> moved;
   for (const ReshardStep& reshard : explained.reshards)
-    if (reshard.step == at) return explain_reshard(explained, reshard);
+    if (reshard.step == at) moved.push_back(reshard);
+  if (!moved.empty()) {
+    moved = largest(std::move(moved), moved.size());
+    ReshardExplanation explanation = explain_reshard(explained, moved.front());
+    explanation.others.assign(moved.begin() + 1, moved.end());
+    return explanation;
+  }
   const std::vector<ValueId>& made = steps[at].outputs;
   throw UserError(fmt::format("step {} of {} is not a collective", step, entry),
                   made.empty() ? ""

@@ -17,6 +17,8 @@ namespace mtfc {
 
 struct ReshardExplanation {
   ReshardStep reshard;
+  /// The other tensors that its step moves together with it, the largest first.
+  std::vector<ReshardStep> others;
   LayoutFigures figures;  // of the entry point
   /// The cheapest change that removes the collective, of those under which no device needs more (needs_more()); of all,
   /// if there is none of these.
@@ -39,7 +41,8 @@ struct TrialLimits {
 
 ReshardExplanation explain_reshard(const ExplainedProgram& explained, const ReshardStep& reshard,
                                    const TrialLimits& limits = {});
-/// The same for the collective that the step `step` starts or awaits. Throws UserError if it is none.
+/// The same for the collective that the step `step` starts or awaits, and for the largest of the tensors that it moves.
+/// Throws UserError if it is none.
 ReshardExplanation explain_step(const ExplainedProgram& explained, int64_t step);
 
 }  // namespace mtfc

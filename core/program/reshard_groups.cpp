@@ -14,10 +14,10 @@ namespace {
 std::string collective_form(const ReshardStep& reshard, const Mesh& mesh) {
   std::set<std::string> readers;
   for (const OperationPlace& reader : reshard.readers) readers.insert(operation_form(reader));
-  std::string form = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", unnumbered(reshard.tensor),
+  std::string form = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", unnumbered(reshard.tensor),
                                  to_string(reshard.collective.kind), mesh.names(reshard.collective.axes),
                                  to_string(reshard.from, mesh), target_text(reshard, mesh),
-                                 reshard.all_bytes(), operation_form(reshard.maker));
+                                 reshard.all_bytes(), reshard.others, operation_form(reshard.maker));
   for (const std::string& reader : readers) form += "\n" + reader;
   return form;
 }

@@ -213,11 +213,14 @@ std::string reshard_line(const ReshardStep& reshard, const Mesh& mesh) {
   return reshard_line(reshard, mesh, bytes_of(reshard));
 }
 
-// The first of the operations that wait for what a collective gives.
-std::string readers_text(const ReshardStep& reshard) {
-  if (reshard.readers.empty()) return "";
-  return ", for " + short_text(reshard.readers.front()) +
-         (reshard.readers.size() > 1 ? fmt::format(" and {} more", reshard.readers.size() - 1) : "");
+// The first of the operations that wait for what a collective gives, and how many tensors travel with it.
+std::string company_text(const ReshardStep& reshard) {
+  std::string text;
+  if (!reshard.readers.empty()) text += ", for " + short_text(reshard.readers.front());
+  if (reshard.readers.size() > 1) text += fmt::format(" and {} more", reshard.readers.size() - 1);
+  if (reshard.others > 0)
+    text += fmt::format(", together with {} other tensor{}", reshard.others, reshard.others == 1 ? "" : "s");
+  return text;
 }
 
 Json place_json(const Location& place) {
@@ -245,6 +248,7 @@ Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
                {"axes", json_of(reshard.collective.axes, mesh)},
                {"bytes_sent_per_device", reshard.bytes},
                {"runs", reshard.runs}};
+  if (reshard.others > 0) json["tensors_with_it"] = reshard.others;
   if (reshard.moves.empty()) {
     json["from"] = form_json(reshard.from, mesh);
     json["to"] = form_json(reshard.to, mesh);
@@ -349,10 +353,28 @@ std::string alternatives_text(const TensorExplanation& explanation, const Explan
   return text;
 }
 
+// The tensors that the step moves, and which of them the explanation is about.
+std::string moved_text(const ReshardExplanation& explanation, const ExplanationStyle& style) {
+  const ReshardStep& reshard = explanation.reshard;
+  const Mesh& mesh = style.program.layout.mesh;
+  const size_t step = reshard.step.index();
+  if (explanation.others.empty())
+    return lines("", fmt::format("step {}: {}", step, reshard_line(reshard, mesh)), style) + "\nwhy\n";
+  std::string text = fmt::format("step {} moves {} tensors together\n", step, explanation.others.size() + 1);
+  text += lines("  ", reshard_line(reshard, mesh), style);
+  for (const ReshardStep& other : explanation.others) text += lines("  ", reshard_line(other, mesh), style);
+  return text + "\n" + lines("", fmt::format("why, for the largest, '{}'", reshard.tensor), style);
+}
+
+std::string removal_title(const ReshardExplanation& explanation) {
+  return explanation.others.empty() ? "to remove it"
+                                    : fmt::format("to remove '{}' from it", explanation.reshard.tensor);
+}
+
 // `to remove it`, and what that takes.
 std::string removal_head(const ReshardExplanation& explanation) {
   const LayoutFigures &now = explanation.figures, &after = explanation.removal->figures;
-  std::string text = "to remove it";
+  std::string text = removal_title(explanation);
   const bool is_dearer = costs_less(now, after), is_larger = needs_more(after, now);
   if (is_dearer) text += now.seconds ? ", in a longer step" : ", at a higher cost";
   if (is_larger)
@@ -390,16 +412,14 @@ std::string explanation_text(const TensorExplanation& explanation, const Explana
 std::string explanation_text(const ReshardExplanation& explanation, const ExplanationStyle& style) {
   const Layout& layout = style.program.layout;
   const ReshardStep& reshard = explanation.reshard;
-  std::string text =
-      lines("", fmt::format("step {}: {}", reshard.step.index(), reshard_line(reshard, layout.mesh)), style);
-  text += "\nwhy\n";
+  std::string text = moved_text(explanation, style);
   text += lines("  given by  ", operation_text(reshard.maker, style.program.names), style);
   text += lines("  needed by ", operations_text(reshard.readers, style.program.names), style);
   if (reshard.moves.empty()) text += halos_text(reshard.from, reshard.to, layout.mesh);
   if (!explanation.removal)
-    return text + "\nto remove it\n" +
+    return text + "\n" + lines("", removal_title(explanation), style) +
            lines("  ", fmt::format("none of the {} changes that were tried does", explanation.tried), style);
-  text += "\n" + removal_head(explanation) + "\n";
+  text += "\n" + lines("", removal_head(explanation), style);
   text += lines("  ", change_text(explanation.removal->change, layout), style);
   text += "\n" + compared_text(explanation.figures, explanation.removal->figures);
   if (!explanation.instead.empty()) text += "\n";
@@ -423,7 +443,7 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
     digits = std::max(digits, std::to_string(reshard.step.index()).size());
   std::string text;
   for (const ReshardStep& reshard : reshards) {
-    const std::string line = reshard_line(reshard, style.program.layout.mesh) + readers_text(reshard);
+    const std::string line = reshard_line(reshard, style.program.layout.mesh) + company_text(reshard);
     text += wrapped(fmt::format("  {:>{}}  ", reshard.step.index(), digits), printable(line), " ",
                     style.line_width);
   }
@@ -452,7 +472,7 @@ std::string groups_text(const std::vector<CollectiveGroup>& groups, const Explan
     if (has_counts) head += fmt::format("{:>5}  ", group.members.size());
     const std::string bytes =
         is_repeated(group) ? fmt::format("{} bytes in all", grouped(group.bytes)) : bytes_of(shown);
-    text += wrapped(head, printable(reshard_line(shown, mesh, bytes) + readers_text(shown)), " ",
+    text += wrapped(head, printable(reshard_line(shown, mesh, bytes) + company_text(shown)), " ",
                     style.line_width);
   }
   return text;
@@ -558,6 +578,8 @@ std::string explanation_json(const TensorExplanation& explanation, const Explana
 std::string explanation_json(const ReshardExplanation& explanation, const ExplanationStyle& style) {
   Json json = head_json(style);
   json["reshard"] = reshard_json(explanation.reshard, style);
+  if (!explanation.others.empty()) json["with"] = Json::array();
+  for (const ReshardStep& other : explanation.others) json["with"].push_back(reshard_json(other, style));
   json["figures"] = figures_json(explanation.figures);
   json["tried"] = explanation.tried;
   json["removal"] = Json();

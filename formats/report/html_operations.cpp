@@ -26,7 +26,7 @@ std::string step_name(const StepGroup& group) {
         {step->name, fmt::format("step {}{}", step->index, all_alike ? "" : ", " + time(step))});
     sources.insert(step->source);
   }
-  std::string name = html_folded(members);
+  std::string name = html_folded(members) + and_others(group.sum);
   if (sources.size() == 1 && !sources.begin()->empty())
     name += " <small>" + html_escaped(*sources.begin()) + "</small>";
   return name;

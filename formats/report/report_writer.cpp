@@ -36,6 +36,7 @@ Json step_json(const StepCost& step, const Mesh& mesh, bool timed) {
                {"elements", step.count.elements},
                {"bytes_sent", step.count.bytes_sent},
                {"flops", step.count.flops}};
+  if (step.others > 0) json["tensors_with_it"] = step.others;
   if (!timed) return json;
   json["seconds"] = step.time.seconds;
   json["begin_s"] = step.time.begin_s;

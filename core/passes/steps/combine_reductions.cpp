@@ -21,6 +21,8 @@ constexpr int64_t kLargestCombined = int64_t{1} << 20;
 struct Batch {
   std::vector<StepIndex> starts;
   StepIndex first_wait;
+  StepIndex largest;  // of the starts, that which has the largest operand
+  int64_t largest_bytes = 0;
   int64_t bytes = 0;  // of the operands
 };
 
@@ -55,9 +57,13 @@ std::vector<Batch> find_batches(const EntryPoint& entry, const Mesh& mesh) {
     if (at == last.end() || batches[at->second].first_wait < s ||
         batches[at->second].bytes + bytes > kLargestCombined) {
       last[kind] = batches.size();
-      batches.push_back({{}, waits[s], 0});
+      batches.push_back({{}, waits[s], s});
     }
     Batch& batch = batches[last[kind]];
+    if (bytes > batch.largest_bytes) {
+      batch.largest = s;
+      batch.largest_bytes = bytes;
+    }
     batch.starts.push_back(s);
     batch.first_wait = std::min(batch.first_wait, waits[s]);
     batch.bytes += bytes;
@@ -75,10 +81,11 @@ PartitionedEntry combine_reductions(PartitionedEntry partitioned, const Mesh& me
   const PerStep<StepIndex> waits = waits_of(entry);
   PerStep<bool> is_gone(entry.steps.size(), false);
   for (const Batch& batch : batches) {
-    Step start = entry.steps[batch.starts.front()];
+    Step start = entry.steps[batch.largest];
+    start.inputs.clear();
+    start.outputs.clear();
     for (const StepIndex s : batch.starts) {
       is_gone[s] = is_gone[waits[s]] = true;
-      if (s == batch.starts.front()) continue;
       start.inputs.push_back(entry.steps[s].inputs[0]);
       start.outputs.push_back(entry.steps[s].outputs[0]);
     }
