@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/diagnostics/suggest.h"
+#include "core/graph/gradient_flow.h"
 #include "core/graph/reachability.h"
 #include "core/model/precision.h"
 #include "core/model/training.h"
@@ -228,6 +229,48 @@ void warn_idle(const Cursor& root, ModelDraft& draft) {
                      "name tensors under \"outputs\"");
 }
 
+// `argmax, which makes 'best' (model.json:7), has no gradient`
+std::string stop_text(const Graph& graph, TensorId variable, const PerTensor<bool>& needed) {
+  const Node* stop = gradient_stop(graph, variable, needed);
+  if (!stop) return "no operation that leads there has a gradient";
+  const Location& at = stop->origin->location;
+  const std::string place = at.line > 0 ? fmt::format(" ({}:{})", at.file, at.line) : "";
+  const std::string_view name = stop->op          ? stop->op->signature.name
+                                : stop->composite ? stop->composite->signature.name
+                                                  : "the loop";
+  return fmt::format("{}, which makes '{}'{}, has no gradient", name, graph.tensor(stop->results[0]).name,
+                     place);
+}
+
+// Warns of variables that the loss depends on, but has no gradient for.
+void warn_without_gradient(const std::vector<const VariableDecl*>& trained, const PerTensor<bool>& needed,
+                           ModelDraft& draft) {
+  const Graph& graph = draft.builder.graph();
+  const TrainSpec& train = *draft.model.train;
+  const PerTensor<bool> reached = with_gradient(graph, train.loss);
+  const auto tensor_of = [&](const VariableDecl* decl) { return draft.symbols.find(decl->name)->tensor; };
+  const bool learns = std::any_of(trained.begin(), trained.end(),
+                                  [&](const VariableDecl* decl) { return reached[tensor_of(decl)]; });
+  for (const VariableDecl* decl : trained) {
+    const TensorId variable = tensor_of(decl);
+    if (reached[variable]) continue;
+    const std::string stop = stop_text(graph, variable, needed);
+    if (learns) {
+      draft.sink.warning(decl->location,
+                         fmt::format("the variable '{}' is trained, but gets no gradient from the loss: {}",
+                                     decl->name, stop),
+                         "set \"trainable\": false for it");
+      continue;
+    }
+    draft.sink.warning(
+        train.location,
+        fmt::format("the loss '{}' gives no variable a gradient, so that training learns nothing: {}",
+                    graph.tensor(train.loss).name, stop),
+        "take a loss that changes smoothly with the variables, such as softmax_cross_entropy");
+    return;
+  }
+}
+
 void warn_untrained(ModelDraft& draft) {
   const Model& model = draft.model;
   if (!model.train) return;
@@ -236,16 +279,19 @@ void warn_untrained(ModelDraft& draft) {
   needed[model.train->loss] = true;
   needed = with_ancestors(graph, std::move(needed));
   bool trains = false;
+  std::vector<const VariableDecl*> used;
   for (const VariableDecl& decl : model.variables) {
     if (!decl.trainable) continue;
     trains = true;
     const Symbol& symbol = *draft.symbols.find(decl.name);
+    if (needed[symbol.tensor]) used.push_back(&decl);
     if (symbol.used && !needed[symbol.tensor])
       draft.sink.warning(
           decl.location,
           fmt::format("the loss does not depend on the variable '{}', which is trained", decl.name),
           "set \"trainable\": false for it");
   }
+  warn_without_gradient(used, needed, draft);
   if (!trains)
     draft.sink.warning(model.train->location, "the model has no variable to train",
                        "training would change nothing");
