@@ -56,6 +56,13 @@ Cursor blamed(const Cursor& at, const OpError& error) {
   return at;
 }
 
+// `'batch' and 'length'`
+std::string quoted_names(const Dims& dims) {
+  std::string text;
+  for (const Dim& dim : dims) text += fmt::format("{}'{}'", text.empty() ? "" : " and ", dim.name);
+  return text;
+}
+
 }  // namespace
 
 bool is_float_scalar(const TensorType& type) {
@@ -350,6 +357,8 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const Ca
     if (op && op->family == Family::kRelabel && attributes.has("dims"))
       doubt_relabelling(at, kind, draft_.builder.dims(operands.front()),
                         draft_.builder.dims(results.front()));
+    if (op && op->family == Family::kContraction && attributes.has("over"))
+      doubt_contraction(at, operands, draft_.builder.dims(results.front()));
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;
   } catch (const OpError& error) {
@@ -379,6 +388,27 @@ void OperationReader::doubt_relabelling(const Cursor& at, const std::string& kin
           "others",
           kind, to_string(from), to_string(to), names),
       hint);
+}
+
+// Warns of a product that sums over dimensions of one operand alone, and not over one that both have, where each has
+// dimensions of its own: x[batch, io] * w[io, hidden] over hidden.
+void OperationReader::doubt_contraction(const Cursor& at, const std::vector<TensorId>& operands,
+                                        const Dims& result) {
+  if (operands.size() != 2) return;
+  for (const size_t i : {0, 1}) {
+    const Dims own = draft_.builder.dims(operands[i]), other = draft_.builder.dims(operands[1 - i]);
+    const Dims alone = without(own, other), shared = without(own, alone);
+    const Dims summed = without(unite(own, other), result);
+    if (summed.empty() || !without(summed, alone).empty()) continue;
+    if (shared.empty() || without(other, own).empty()) continue;
+    draft_.sink.warning(
+        at.find("over")->location(),
+        fmt::format("the sum over {}, which is in the {} operand alone, keeps {}, which both operands have",
+                    quoted_names(summed), i == 0 ? "first" : "second", quoted_names(shared)),
+        fmt::format(
+            "\"over\": \"{}\" makes the usual product; if this is meant, reduce_sum of the operand says so",
+            shared.front().name));
+  }
 }
 
 // From here on, sizes and flops are computed in int64_t.
