@@ -473,6 +473,13 @@ TEST_CASE("what explain can't find is an error") {
   CHECK(has(outcome_in_models(command + "hiden"), "exit 2: mtfc: error: train has no tensor 'hiden'"));
   CHECK(has(outcome_in_models(command + "100000"),
             "exit 2: mtfc: error: train has no step 100000 (its steps are 0 to "));
+  CHECK(has(outcome_in_models("$MTFC explain transformer_lm.json 'layer_*/self/attention/wq'"),
+            "exit 2: mtfc: error: 'layer_*/self/attention/wq' is a pattern, and one tensor is explained at a "
+            "time ('layer_0/self/attention/wq' matches it; mtfc show lists all that do)\n"));
+  for (const char* asking : {"explain", "show"})
+    CHECK(has(outcome_in_models(fmt::format("$MTFC {} transformer_lm.json layer_0/wq", asking)),
+              "exit 2: mtfc: error: train has no tensor 'layer_0/wq' (did you mean "
+              "'layer_0/self/attention/wq'?)\n"));
   CHECK(has(outcome_in_models(command + "0"),
             "exit 2: mtfc: error: step 0 of train is not a collective (it makes '"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json --entry decode"), "exit 2: "));

@@ -1,6 +1,7 @@
 #include "core/diagnostics/suggest.h"
 
 #include <algorithm>
+#include <set>
 
 namespace mtfc {
 namespace {
@@ -35,11 +36,50 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+// Takes the last part, without its slash, off a name.
+std::string_view take_last_part(std::string_view& name) {
+  const size_t slash = name.rfind('/');
+  const std::string_view part = slash == std::string_view::npos ? name : name.substr(slash + 1);
+  name = slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+  return part;
+}
+
+// True if `name` is left of `full` without some of the parts before its last: `layer_0/wq` and `wq` are, of
+// `layer_0/attention/wq`.
+bool shortens(std::string_view name, std::string_view full) {
+  if (name.empty() || name.size() >= full.size()) return false;
+  if (take_last_part(name) != take_last_part(full)) return false;
+  while (!name.empty() && !full.empty()) {
+    std::string_view rest = name;
+    if (take_last_part(rest) == take_last_part(full)) name = rest;
+  }
+  return name.empty();
+}
+
+// `did you mean 'encoder/w', 'decoder/w' or one of 3 more?` for the candidates that `name` shortens; "" if there is none.
+std::string shortened_names(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string_view> found;
+  std::set<std::string_view> known;
+  for (const std::string& candidate : candidates)
+    if (shortens(name, candidate) && known.insert(candidate).second) found.push_back(candidate);
+  if (found.empty()) return "";
+  const size_t shown = found.size() <= kMost ? found.size() : kMost - 1;
+  std::string text = "did you mean ";
+  for (size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == found.size();
+    text += (i == 0 ? "'" : is_last ? " or '" : ", '") + std::string(found[i]) + "'";
+  }
+  if (found.size() > shown) text += " or one of " + std::to_string(found.size() - shown) + " more";
+  return text + "?";
+}
+
 }  // namespace
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
   constexpr size_t kLongest = 100;  // longer names aren't typing slips, and the distance takes quadratic time
   if (name.size() > kLongest) return "";
+  if (std::string shortened = shortened_names(name, candidates); !shortened.empty()) return shortened;
   const std::string* nearest = nullptr;
   const std::string wanted = lowered(name);
   size_t best = most_edits(name.size()) + 1;

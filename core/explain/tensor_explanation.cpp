@@ -10,6 +10,7 @@
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/state_split.h"
+#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
 namespace {
@@ -51,9 +52,20 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
   }
 }
 
+[[noreturn]] void throw_pattern(const ExplainedProgram& explained, const std::string& pattern) {
+  std::string first;
+  for (const std::string& name : explained.names.all())
+    if (first.empty() && explained.names.fits(pattern, name) && !forms_of(explained.entry, name).empty())
+      first = name;
+  throw UserError(fmt::format("'{}' is a pattern, and one tensor is explained at a time", pattern),
+                  first.empty() ? "mtfc show lists the tensors that match a pattern"
+                                : fmt::format("'{}' matches it; mtfc show lists all that do", first));
+}
+
 [[noreturn]] void throw_unknown(const ExplainedProgram& explained, const std::string& tensor) {
   const std::string& entry = explained.entry.name;
   if (explained.names.is_known(tensor)) throw explained.names.not_computed(tensor);
+  if (is_name_pattern(tensor)) throw_pattern(explained, tensor);
   // A form such as `h@whole` is known by the tensor's own name.
   const std::string own = tensor_name(tensor);
   const bool is_form = own != tensor && !forms_of(explained.entry, own).empty();
