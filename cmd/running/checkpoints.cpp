@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "cmd/running/stored_settings.h"
@@ -131,6 +132,20 @@ SafetensorsPlan plan_of(const Program& program, int64_t step,
 RunError unreadable(const UnreadableFile& error, const std::string& file) {
   return RunError(
       fmt::format("cannot read the checkpoint: {}{}", error.what(), earlier_checkpoint_text(file)));
+}
+
+// True if the file has the variables of the model, but the state of another optimizer.
+bool is_of_other_optimizer(const Program& program, const Safetensors& file) {
+  const auto noted = file.metadata.find(kStateKey);
+  if (noted == file.metadata.end()) return false;
+  const std::vector<std::string> names = names_in_json(noted->second);
+  const std::set<std::string> state(names.begin(), names.end());
+  std::set<std::string> stored, own, own_state;
+  for (const auto& [name, array] : file.tensors)
+    if (!state.contains(name)) stored.insert(name);
+  for (const ProgramVariable& variable : program.variables)
+    (variable.decl.optimizer_state ? own_state : own).insert(variable.decl.name);
+  return stored == own && state != own_state;
 }
 
 }  // namespace
@@ -274,19 +289,26 @@ Continuation read_checkpoint(const Program& program, const std::string& path) {
                                 : fmt::format(" (the checkpoint is of the model '{}', not of '{}')",
                                               found.notes.model, program.model);
   const std::string settings = differences_text(found.notes.names, program.names);
+  const std::string others =
+      is_of_other_optimizer(program, file)
+          ? fmt::format(
+                " (its optimizer is another one: --resume needs the same --optimizer; --load {} with another "
+                "one begins a run from its weights)",
+                path)
+          : whose + settings;
   for (size_t v = 0; v < program.variables.size(); ++v) {
     const VariableDecl& decl = program.variables[v].decl;
     const auto at = file.tensors.find(decl.name);
     if (at == file.tensors.end())
-      throw RunError(fmt::format("the checkpoint '{}' lacks the model's variable '{}'{}", path, decl.name,
-                                 whose + settings));
+      throw RunError(
+          fmt::format("the checkpoint '{}' lacks the model's variable '{}'{}", path, decl.name, others));
     require_same(at->second, decl, whose + settings);
     found.values.emplace_back(v, std::move(at->second));
     file.tensors.erase(at);
   }
   if (!file.tensors.empty())
     throw RunError(fmt::format("the checkpoint '{}' has a variable '{}' that the model lacks{}", path,
-                               file.tensors.begin()->first, whose + settings));
+                               file.tensors.begin()->first, others));
   return found;
 }
 

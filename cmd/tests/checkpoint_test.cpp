@@ -323,7 +323,11 @@ TEST_CASE("folders that have checkpoints, or have another run's, are left alone"
         refusal("the checkpoint 'ck/step_00000002' lacks the model's variable 'more'" + own +
                 " (the checkpoint was made with extra=0, and now it is 1)"));
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --optimizer sgd --mesh a:2 --layout batch:a") ==
-        refusal("the checkpoint 'ck/step_00000002' has a variable 'bias/adam_m' that the model lacks" + own));
+        refusal("the checkpoint 'ck/step_00000002' has a variable 'bias/adam_m' that the model lacks (its "
+                "optimizer is another one: --resume needs the same --optimizer; --load ck/step_00000002 with "
+                "another "
+                "one begins a run from its weights)"));
+  CHECK(folder.said("$RUN --steps 1 --load ck/step_00000002 --optimizer sgd") == "exit 0: ");
   CHECK(folder.weights("ck/step_00000002") == before);
   CHECK(folder.names("ck").size() == 1);
 }
