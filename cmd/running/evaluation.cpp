@@ -12,8 +12,7 @@ Feed evaluation_feed(Executor& executor, const std::vector<InputData>& data, uin
   const EntryPoint& entry = *executor.program().find("evaluate");
   executor.load(entry);
   Feed feed(executor, entry, data, seed);
-  if (feed.evaluation_batches() == 0)
-    throw RunError(fmt::format("the data to evaluate has too few rows for one batch of {}", feed.batch()));
+  feed.require_whole_batch();
   return feed;
 }
 

@@ -131,7 +131,7 @@ TEST_CASE("messages about held-out data name the option") {
   CHECK(said("5") ==
         "exit 1: mtfc: error: --valid: ../testdata/digits/images-idx3-ubyte.gz: 5 rows are too few for the "
         "input "
-        "'images', which takes 8 at a time\n");
+        "'images', which takes 8 at a time (--set batch=5 fits the model to it)\n");
   CHECK(said("9").find("evaluation takes whole batches of 8: 1 row of --valid is left out\n") !=
         std::string::npos);
 }

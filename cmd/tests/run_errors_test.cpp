@@ -132,10 +132,10 @@ TEST_CASE("an array whose dimensions have another order names the one that fits"
            {"6, 5, 4, 3",
             ": its dimensions are in another order (numpy.transpose(array, (0, 2, 1, 3)) has that of the "
             "input)"},
-           {"6, 3, 5, 6", ""}}) {
+           {"6, 3, 5, 6", " (--set rows=3 --set channels=6 fits the model to it)"}}) {
     folder.write("x.npy",
                  npy(fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}\n", shape),
-                     std::string(6 * (hint.empty() ? 90 : 60) * sizeof(float), '\0')));
+                     std::string(6 * (shape.ends_with('6') ? 90 : 60) * sizeof(float), '\0')));
     const int status =
         std::system(fmt::format("cd '{}' && '{}' run image.json --evaluate -q --input x=x.npy >out 2>err",
                                 folder.path.string(), MTFC_BINARY)
@@ -276,10 +276,18 @@ TEST_CASE("broken .npy files") {
                 "as bf16)"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", std::string(24, 'x'))) ==
-        refusal("a.npy: an array of shape [3, 2] can't feed the input 'x' of shape [batch=2, length=3]"));
+        refusal("a.npy: an array of shape [3, 2] can't feed the input 'x' of shape [batch=2, length=3]: its "
+                "dimensions are in another order (numpy.transpose(array) has that of the input)"));
+  CHECK(
+      with_x(folder, "a.npy",
+             npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", std::string(32, 'x'))) ==
+      refusal("a.npy: an array of shape [2, 4] can't feed the input 'x' of shape [batch=2, length=3] (--set "
+              "length=4 fits the model to it)"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }", std::string(12, 'x'))) ==
-        refusal("a.npy: 1 row is too few for the input 'x', which takes 2 at a time"));
+        refusal("a.npy: 1 row is too few for the input 'x', which takes 2 at a time (--set batch=1 fits the "
+                "model to "
+                "it)"));
   CHECK(said(folder, "--input x=x.npy --input i=x.npy") ==
         refusal("x.npy: f32 values can't fill the input 'i', which is i32"));
   CHECK(said(folder, "--input x=x.npy --input i=i.npy,scale=2") ==

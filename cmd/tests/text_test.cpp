@@ -207,16 +207,26 @@ TEST_CASE("text that can't be fed is refused with a reason") {
                    "mtfc: error: the inputs 'bytes' and 'labels' read different parts of {} (give both the "
                    "same rows, split and width: their windows start at the same tokens)\n",
                    longer)));
-  CHECK(
-      outcome(over("--input", "text:" + longer) + over("--valid", "text:" + longer + ",rows=0:50")) ==
-      std::pair(1, std::string(
-                       "mtfc: error: --valid: the data to evaluate has too few rows for one batch of 64\n")));
+  CHECK(outcome(over("--input", "text:" + longer) + over("--valid", "text:" + longer + ",rows=0:50")) ==
+        std::pair(
+            1, fmt::format(
+                   "mtfc: error: --valid: text:{},rows=0:50: 34 rows to evaluate are too few for the input "
+                   "'bytes', which takes 64 at a time (--set batch=34 fits the model to it)\n",
+                   longer)));
   // 't' is byte 116.
-  CHECK(outcome("--set vocab=100 -q --set batch=1 --set length=1" +
-                over("--input", "text:" + folder.write("t", "tt"))) ==
-        std::pair(1, std::string(
+  const std::string two = folder.write("t", "tt");
+  CHECK(outcome("--set vocab=100 -q --set batch=1 --set length=1" + over("--input", "text:" + two)) ==
+        std::pair(1, fmt::format(
                          "mtfc: error: train, step 1: /ops/0 (gather 'x'): index 116 at [batch=0, length=0] "
-                         "is out of range: 'vocab' has 100\n")));
+                         "is out of range: 'vocab' has 100 (in the row from token 0 of {} on)\n",
+                         two)));
+  // The rows of the held-out tenth begin at tokens 450, 452 and so on; 'A' is byte 65, and '~' 126.
+  const std::string bad = folder.write("bad", std::string(453, 'A') + '~' + std::string(46, 'A'));
+  CHECK(outcome(
+            fmt::format("--set vocab=100 -q --evaluate --set batch=1 --set length=2 "
+                        "--input 'bytes=text:{0},split=valid' --input 'labels=text:{0},split=valid,shift=0'",
+                        bad))
+            .second.ends_with(fmt::format(" (in the row from token 452 of {} on)\n", bad)));
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ class SpecReader {
   void check_dtype() const;
   void check_whole_bounds() const;
   void check_random_range() const;
+  std::string conversion_hint() const;
   [[noreturn]] void unknown_source(const std::string& prefix) const;
   void check_options(const std::vector<std::string>& known) const;
   const std::string* find(std::string_view key) const;
@@ -214,11 +215,31 @@ void SpecReader::parse() {
   if (kind_ == SourceKind::kRandom) check_random_range();
 }
 
+// How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
+std::string SpecReader::conversion_hint() const {
+  const std::filesystem::path path(source_);
+  const std::string ending = path.extension().string();
+  const std::string array = std::filesystem::path(path).replace_extension(".npy").string();
+  const std::string dtype = !input_.dtype || is_float(*input_.dtype) ? "float32" : "int32";
+  if (ending == ".csv" || ending == ".tsv")
+    return fmt::format(
+        "{} is not read; in Python, numpy.save('{}', numpy.loadtxt('{}', '{}', delimiter='{}')) makes "
+        "an array of it: {}",
+        ending == ".csv" ? "CSV" : "TSV", array, source_, dtype, ending == ".csv" ? "," : "\\t", array);
+  for (const char* other : {".npz", ".pt", ".pth", ".parquet", ".h5", ".hdf5"})
+    if (ending == other)
+      return fmt::format("{} files are not read; numpy.save('{}', array) stores one of its arrays", ending,
+                         array);
+  return "";
+}
+
 void SpecReader::unknown_source(const std::string& prefix) const {
   std::string hint =
       did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
   std::error_code error;
-  if (std::filesystem::is_regular_file(source_, error))
+  if (std::string array = conversion_hint(); !array.empty())
+    hint = std::move(array);
+  else if (std::filesystem::is_regular_file(source_, error))
     hint =
         fmt::format("name the kind of file: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy", source_);
   fail(fmt::format("unknown source '{}'", source_), hint.empty() ? fmt::format("expected {}", kForms) : hint);

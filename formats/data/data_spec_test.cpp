@@ -317,7 +317,12 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint("randm:normal") ==
         "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
   CHECK(complaint("x.csv") ==
-        "--input: error: x=x.csv: unknown source 'x.csv' "
+        "--input: error: x=x.csv: unknown source 'x.csv' (CSV is not read; in Python, numpy.save('x.npy', "
+        "numpy.loadtxt('x.csv', 'float32', delimiter=',')) makes an array of it: x.npy)");
+  CHECK(complaint("d/x.npz").ends_with(
+      "(.npz files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
+  CHECK(complaint("x.bin") ==
+        "--input: error: x=x.bin: unknown source 'x.bin' "
         "(expected FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, "
         "random:int,hi=N or present)");
   CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");

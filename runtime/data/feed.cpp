@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "core/diagnostics/error.h"
@@ -100,7 +101,11 @@ void mark_rows(const LocalShard& shard, int64_t present) {
 std::string order_hint(const std::vector<int64_t>& shape, const std::vector<int64_t>& wanted) {
   constexpr size_t kMost = 6;
   const size_t rank = shape.size();
-  if (rank != wanted.size() || rank < 3 || rank > kMost) return "";
+  if (rank != wanted.size() || rank < 2 || rank > kMost) return "";
+  if (rank == 2)
+    return shape[0] == wanted[1] && shape[1] != wanted[1]
+               ? ": its dimensions are in another order (numpy.transpose(array) has that of the input)"
+               : "";
   const auto fits = [&](const std::vector<size_t>& order) {
     for (size_t i = 1; i < rank; ++i)
       if (shape[order[i]] != wanted[i]) return false;
@@ -118,11 +123,27 @@ std::string order_hint(const std::vector<int64_t>& shape, const std::vector<int6
       fmt::join(order, ", "));
 }
 
+// ` (--set batch=30 fits the model to it)`: the settings under which an input has this shape, from its dimension `from` on;
+// "" if one of its dimensions has no name in the model, or no elements.
+std::string size_hint(const std::vector<int64_t>& shape, const Dims& dims, size_t from,
+                      const std::map<std::string, double>& settable) {
+  if (shape.size() != dims.size()) return "";
+  std::string sets;
+  for (size_t i = from; i < shape.size(); ++i) {
+    if (shape[i] == dims[i].size) continue;
+    if (shape[i] == 0 || !settable.contains(dims[i].name)) return "";
+    sets += fmt::format("--set {}={} ", dims[i].name, shape[i]);
+  }
+  return sets.empty() ? "" : fmt::format(" ({}fits the model to it)", sets);
+}
+
 [[noreturn]] void wrong_shape(const InputData& data, const std::vector<int64_t>& shape,
-                              const TensorType& type) {
+                              const TensorType& type, const std::map<std::string, double>& settable) {
+  std::string hint = order_hint(shape, shape_of(type.dims));
+  if (hint.empty()) hint = size_hint(shape, type.dims, 1, settable);
   throw RunError(fmt::format("{}: an array of shape {} can't feed the input '{}' of shape [{}]{}",
                              std::get<StoredArray>(data.source).file, shape_text(shape), data.input,
-                             to_string(type.dims), order_hint(shape, shape_of(type.dims))));
+                             to_string(type.dims), hint));
 }
 
 }  // namespace
@@ -133,7 +154,7 @@ const StoredArray* Feed::Source::array() const {
 }
 
 Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed)
-    : seed_(seed), order_(seed) {
+    : program_(&executor.program()), seed_(seed), order_(seed) {
   for (const Binding& binding : entry.inputs) {
     const auto found = std::find_if(data.begin(), data.end(), [&](const InputData& candidate) {
       return candidate.input == binding.name;
@@ -226,7 +247,7 @@ void Feed::place_slices(Source& source) {
   }
 }
 
-void Feed::place_array(Source& source) {
+void Feed::place_array(Source& source) const {
   const StoredArray& array = std::get<StoredArray>(source.data.source);
   require_convertible(array, source.type.dtype, source.data.scale, "the input '" + source.data.input + "'");
   std::vector<int64_t> shape = array.shape;
@@ -244,11 +265,12 @@ void Feed::place_array(Source& source) {
   if (shape == wanted) return;
   if (shape.size() != wanted.size() || shape.empty() ||
       !std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1))
-    wrong_shape(source.data, shape, source.type);
+    wrong_shape(source.data, shape, source.type, program_->names);
   if (shape[0] < wanted[0])
-    throw RunError(fmt::format("{}: {} too few for the input '{}', which takes {} at a time", array.file,
+    throw RunError(fmt::format("{}: {} too few for the input '{}', which takes {} at a time{}", array.file,
                                shape[0] == 1 ? "1 row is" : fmt::format("{} rows are", shape[0]),
-                               source.data.input, wanted[0]));
+                               source.data.input, wanted[0],
+                               size_hint(shape, source.type.dims, 0, program_->names)));
   source.training = source.evaluation = {shape[0], row_elements};
 }
 
@@ -421,14 +443,31 @@ int64_t Feed::batch() const {
   return sources_.empty() ? 1 : sources_.front().batch();
 }
 
+void Feed::require_whole_batch() const {
+  if (evaluation_batches() != 0) return;
+  for (const Source& source : sources_) {
+    const int64_t rows = source.evaluation.rows;
+    if (rows == 0 || rows >= source.batch()) continue;
+    std::vector<int64_t> shape = shape_of(source.type.dims);
+    shape[0] = rows;
+    throw RunError(fmt::format("{}: {} to evaluate {} too few for the input '{}', which takes {} at a time{}",
+                               source.data.spec, rows == 1 ? "1 row" : fmt::format("{} rows", rows),
+                               rows == 1 ? "is" : "are", source.data.input, source.batch(),
+                               size_hint(shape, source.type.dims, 0, program_->names)));
+  }
+}
+
 std::string Feed::origin(const std::string& input, int64_t row, int64_t step, bool training) {
   for (const Source& source : sources_) {
-    const auto* array = std::get_if<StoredArray>(&source.data.source);
+    const StoredArray* array = source.array();
     if (source.data.input != input || !array || array->shape.empty()) continue;
     const Walk& walk = training ? source.training : source.evaluation;
     if (walk.rows > 0)
       row =
           training ? row_at(source, position(source, step) + row) : (step * source.batch() + row) % walk.rows;
+    if (const auto* tokens = std::get_if<TokenSource>(&source.data.source))
+      return fmt::format(" (in the row from token {} of {} on)",
+                         tokens->first + source.first + row * walk.stride, array->file);
     if (source.data.rows) row += source.data.rows->first;
     return fmt::format(" (row {} of {})", row, array->file);
   }

@@ -46,12 +46,14 @@ class Feed {
   void fill_training(int64_t step);
   /// Fills the inputs of batch `batch` of an evaluation.
   void fill_evaluation(int64_t batch);
-  /// Where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted from 0, or ""
-  /// if it is no row of a file.
+  /// Where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted from 0, or
+  /// ` (in the row from token 512 of corpus.txt on)`; "" if it is from no file.
   std::string origin(const std::string& input, int64_t row, int64_t step, bool training);
   /// The number of whole batches in the shortest finite source, with PresentRows including the padded one;
   /// nullopt if all sources are endless.
   std::optional<int64_t> evaluation_batches() const;
+  /// Throws RunError if a source has too few rows for one batch of an evaluation.
+  void require_whole_batch() const;
   /// The number of rows of the finite sources, which are all equally long; nullopt if all sources are endless, as those are
   /// that have no more rows than a batch.
   std::optional<int64_t> evaluation_rows() const;
@@ -86,7 +88,7 @@ class Feed {
     const StoredArray* array() const;
   };
   void add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data);
-  static void place_array(Source& source);
+  void place_array(Source& source) const;
   void place_windows(Source& source) const;
   void pair_single_batches();
   static void place_slices(Source& source);
@@ -99,6 +101,7 @@ class Feed {
   int64_t row_at(const Source& source, int64_t position);
   void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);
 
+  const Program* program_;
   uint64_t seed_;
   RowOrder order_;
   int64_t first_step_ = 0;
