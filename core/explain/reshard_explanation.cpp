@@ -135,6 +135,7 @@ ReshardExplanation explain_step(const ExplainedProgram& explained, int64_t step)
   std::vector<ReshardStep> moved;
   for (const ReshardStep& reshard : explained.reshards)
     if (reshard.step == at) moved.push_back(reshard);
+  if (!moved.empty() && moved.front().others == 0) return explain_reshard(explained, moved.front());
   if (!moved.empty()) {
     moved = largest(std::move(moved), moved.size());
     ReshardExplanation explanation = explain_reshard(explained, moved.front());

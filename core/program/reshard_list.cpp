@@ -142,7 +142,7 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
       found.push_back(reshard_of(program, entry, alone, operations));
       found.back().step = s;
       found.back().runs = runs[s.index()];
-      found.back().others = step.outputs.size() - 1;
+      if (is_combined(step)) found.back().others = step.outputs.size() - 1;
     }
   }
   return found;

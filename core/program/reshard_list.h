@@ -39,7 +39,7 @@ struct ReshardStep {
       readers;        // of what the collective gives, after further moves of the same tensor too
   int64_t bytes = 0;  // sent by the busiest device in one run
   int64_t runs = 1;
-  size_t others = 0;  // tensors that the same step moves together with it
+  size_t others = 0;  // tensors that a combined all_reduce moves together with it
 
   int64_t all_bytes() const { return bytes * runs; }
 };
