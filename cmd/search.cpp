@@ -199,8 +199,9 @@ void prefer_fewer(const Options& options, const SearchOptions& search, SearchRes
   if (result.best.size() > search.top) result.best.pop_back();
 }
 
-ComparedLayout report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,
-                         const Hardware& hardware) {
+CostReport report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,
+                     const Hardware& hardware) {
+  if (found.report) return *found.report;
   CompileOptions compiling;
   compiling.allow_uneven = search.limits.allow_uneven;
   compiling.decode = search.limits.decodes;
@@ -209,19 +210,16 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
       compile_within(model, found.layout, compiling, found.is_fitted ? search.memory_limit : 0, hardware,
                      FitEffort::kLittle);
   const EntryPoint& entry = *made.program.find(search.entry);
-  ComparedLayout compared{model.name, found.layout,
-                          cost_report(made.program, entry, predicted_counts(made.program, entry), &hardware),
-                          "", std::nullopt};
-  compared.report->recomputation = std::move(made.recomputation);
-  compared.report->device_memory = search.memory_limit;
-  return compared;
+  CostReport report = cost_report(made.program, entry, predicted_counts(made.program, entry), &hardware);
+  report.recomputation = std::move(made.recomputation);
+  return report;
 }
 
-// The reports of the best layouts. When `is_late` says so, the reports of those that follow the first are left out.
-std::vector<ComparedLayout> reports_of(const SearchResult& result, const Model& model,
-                                       const SearchOptions& search, const Hardware& hardware,
-                                       const std::function<bool()>& is_late) {
-  std::vector<std::optional<ComparedLayout>> made(result.best.size());
+// The reports of the best layouts. When `is_late` says so, those that follow the first and that the search has no report of
+// are taken out of the result.
+std::vector<ComparedLayout> reports_of(SearchResult& result, const Model& model, const SearchOptions& search,
+                                       const Hardware& hardware, const std::function<bool()>& is_late) {
+  std::vector<std::optional<CostReport>> made(result.best.size());
   const std::function<bool()> stops = is_late, goes_on = [] { return false; };
   each_in_parallel(made.size(), search.threads, [&](size_t i) {
     const StopScope scope(i == 0 ? goes_on : stops);
@@ -232,10 +230,14 @@ std::vector<ComparedLayout> reports_of(const SearchResult& result, const Model& 
     }
   });
   std::vector<ComparedLayout> reports;
-  for (std::optional<ComparedLayout>& report : made) {
-    if (!report) break;
-    reports.push_back(std::move(*report));
+  std::vector<FoundLayout> best;
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!made[i]) continue;
+    made[i]->device_memory = search.memory_limit;
+    best.push_back(result.best[i]);
+    reports.push_back({model.name, best.back().layout, std::move(made[i]), "", std::nullopt});
   }
+  result.best = std::move(best);
   return reports;
 }
 
@@ -482,7 +484,6 @@ int run(const Options& options) {
     return InterruptGuard::is_late() ||
            (options.time_limit && std::chrono::steady_clock::now() - start > limit);
   });
-  result.best.resize(report.layouts.size());  // the report refers to it
   for (const std::string& warning : report.layouts.front().report->warnings)
     warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);

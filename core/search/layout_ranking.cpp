@@ -11,6 +11,9 @@ namespace mtfc {
 namespace {
 
 constexpr double kSameTime = 1e-12;
+// Reports are large. Some more than are shown are kept, as a layout may become one of the best when others turn out to be
+// variants.
+constexpr size_t kReportsKept = 4;
 
 bool same_figures(const FoundLayout& a, const FoundLayout& b) {
   return std::abs(a.step_s - b.step_s) <= kSameTime * b.step_s && a.memory == b.memory && a.sent == b.sent &&
@@ -96,7 +99,7 @@ double LayoutRanking::shortest() const {
 void LayoutRanking::group() {
   std::sort(all_.begin(), all_.end(), is_better);
   best_.clear();
-  std::vector<bool> known(all_.size());
+  std::vector<bool> known(all_.size()), is_best(all_.size());
   for (size_t first = 0; first < all_.size() && best_.size() < top_;) {
     if (known[first]) {
       ++first;
@@ -119,9 +122,11 @@ void LayoutRanking::group() {
       ++(is_same ? family.equals : family.variants);
       known[i] = true;
     }
-    known[chosen] = true;
+    known[chosen] = is_best[chosen] = true;
     best_.push_back(std::move(family));
   }
+  for (size_t i = 0; i < all_.size(); ++i)
+    if (!is_best[i] && i >= kReportsKept * top_) all_[i].report.reset();
 }
 
 }  // namespace mtfc

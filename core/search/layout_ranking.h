@@ -7,8 +7,10 @@
 // `rows:2,cols:4 batch:rows`; and those with the same figures.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "core/cost/cost.h"
 #include "core/tensors/layout.h"
 
 namespace mtfc {
@@ -21,6 +23,8 @@ struct FoundLayout {
   int64_t equals = 0;      // the number of other compiled layouts with the same figures
   int64_t variants = 0;    // the number of other compiled layouts of the family
   bool is_fitted = false;  // fits only because it computes tensors again
+  /// Of the entry point that is timed. Nothing for a layout that was far behind the best.
+  std::shared_ptr<const CostReport> report = nullptr;
 };
 
 /// The relative difference that sums (bounds and times) may have when they are added up in another order.
@@ -36,7 +40,7 @@ class LayoutRanking {
   explicit LayoutRanking(size_t top) : top_(top) {}
 
   void add(FoundLayout found);
-  /// Finds the best families of the layouts that were added.
+  /// Finds the best families of the layouts that were added, and drops the reports of layouts far behind them.
   void group();
   /// True if a layout that takes at least `seconds` can't change the best, as they were grouped last.
   bool excludes(double seconds) const {

@@ -83,6 +83,22 @@ TEST_CASE("equally fast layouts that only swap axes are variants") {
   CHECK(families({square, {batch_r, heads_c}}, {square, {batch_r, heads_r}}, 1.005) == 2);
 }
 
+TEST_CASE("the reports of layouts far behind the best are dropped") {
+  LayoutRanking ranking(1);
+  std::vector<std::weak_ptr<const CostReport>> reports;
+  for (int i = 0; i < 10; ++i) {
+    auto report = std::make_shared<const CostReport>();
+    reports.push_back(report);
+    FoundLayout one = found(10 - i, i, {});
+    one.report = std::move(report);
+    ranking.add(std::move(one));
+    ranking.group();
+    CHECK(ranking.best().front().report == reports.back().lock());
+  }
+  CHECK(!reports[8].expired());  // the second of all
+  CHECK(reports.front().expired());
+}
+
 TEST_CASE("nothing within 1 % of the shortest step is excluded, as it may have fewer rules") {
   LayoutRanking ranking(1);
   ranking.add(found(1, 1, {{"a", {0}, {}}}));

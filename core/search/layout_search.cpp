@@ -64,6 +64,13 @@ int64_t memory_of(const SearchTask& task, const Program& program) {
   return std::max(program.arena_bytes(), task.prepared.compile(program.layout, others).arena_bytes());
 }
 
+// Made while the program is at hand, so that a search that is stopped can report what it has found.
+std::shared_ptr<const CostReport> report_of(const SearchTask& task, const Program& program) {
+  const EntryPoint& entry = *program.find(task.options.entry);
+  return std::make_shared<const CostReport>(
+      cost_report(program, entry, predicted_counts(program, entry), &task.hardware));
+}
+
 // The other entry points matter by their memory alone, so they are compiled only if the step is short enough.
 CompiledLayout compile_layout(const SearchTask& task, Layout layout, double bound,
                               const LayoutRanking& ranking) {
@@ -90,6 +97,8 @@ CompiledLayout compile_layout(const SearchTask& task, Layout layout, double boun
                                     to_string(found.layout), found.step_s, bound));
   if (ranking.excludes(found.step_s)) return {true, std::move(found), true};
   found.memory = memory_of(task, *program);
+  program->layout.mesh = found.layout.mesh;  // with its device order
+  found.report = report_of(task, *program);
   return {true, std::move(found)};
 }
 
@@ -158,7 +167,9 @@ bool reconsider(const SearchTask& task, Findings& findings) {
       continue;
     }
     try {
-      found.memory = task.prepared.compile(found.layout).arena_bytes();
+      const Program program = task.prepared.compile(found.layout);
+      found.memory = program.arena_bytes();
+      found.report = report_of(task, program);
     } catch (const Stopped&) {
       findings.is_stopped = true;
       findings.slow.push_back(std::move(found));
@@ -190,6 +201,9 @@ std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
     found.flops += count.flops;
   }
   found.is_fitted = true;
+  CostReport report = cost_report(made.program, train, counts, &task.hardware);
+  report.recomputation = made.recomputation;
+  found.report = std::make_shared<const CostReport>(std::move(report));
   return found;
 }
 

@@ -515,6 +515,14 @@ TEST_CASE("the plain layouts of every mesh come before all others, and before an
     CHECK(!result.is_complete);
     CHECK(result.bound_s == 0);
     CHECK(result.gap() == 1);
+    // A search that is stopped has no time left to make reports, so it has them already.
+    CHECK(result.best.size() > 1);
+    for (const FoundLayout& found : result.best) {
+      REQUIRE(found.report);
+      CHECK(found.report->time->step_s == doctest::Approx(found.step_s).epsilon(1e-12));
+      CHECK(found.report->memory.peak <= found.memory);
+      CHECK(to_string(found.report->layout) == to_string(found.layout));
+    }
   }
 }
 

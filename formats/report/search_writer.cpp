@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/cost/layout_difference.h"
 #include "core/diagnostics/printable.h"
@@ -88,6 +90,15 @@ std::string space_text(const SearchReport& report) {
       grouped(counts.meshes), counts.meshes == 1 ? "" : "es");
 }
 
+// The shortest step found, which may be that of a variant of the layout that is listed.
+std::string shortest_text(const SearchResult& result) {
+  const std::string shortest = seconds_text(result.shortest_s);
+  const bool is_listed = std::any_of(result.best.begin(), result.best.end(), [&](const FoundLayout& found) {
+    return seconds_text(found.step_s) == shortest;
+  });
+  return shortest + (is_listed ? "" : ", the step of a variant that is not shown");
+}
+
 // One sentence: what was found, how sure that is, and whether as many devices are needed.
 std::string verdict_text(const SearchReport& report, const TableOptions& options) {
   const SearchResult& result = report.result;
@@ -95,7 +106,7 @@ std::string verdict_text(const SearchReport& report, const TableOptions& options
   if (result.is_complete || result.is_proved)
     text = fmt::format("proved: no layout {}is faster than {}, {}{}",
                        result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "",
-                       seconds_text(result.shortest_s), space_text(report),
+                       shortest_text(result), space_text(report),
                        result.is_complete ? "" : "; stopped: others may be as good as those that follow");
   else
     text = fmt::format("stopped: {}, {}", stop_text(result), space_text(report));
@@ -178,15 +189,18 @@ std::string layout_text(const Layout& layout) {
 std::string stop_text(const SearchResult& result) {
   if (result.is_proved)
     return fmt::format("no layout is faster than {}, but others may be as good as those that follow",
-                       seconds_text(result.shortest_s));
+                       shortest_text(result));
   if (result.bound_s <= 0)
     return "the best layout so far is not proved to be the best, and there was no time to find how much "
            "faster "
            "another one could be";
+  // Beside the step in the list, not that of a variant which is shorter by less than 1 %.
+  double found_s = std::numeric_limits<double>::infinity();
+  for (const FoundLayout& found : result.best) found_s = std::min(found_s, found.step_s);
   return fmt::format(
       "the best layout so far is not proved to be the best: none is faster than {}, which is {:.2g} % "
       "below the {} found",
-      seconds_text(result.bound_s), 100 * result.gap(), seconds_text(result.shortest_s));
+      seconds_text(result.bound_s), 100 * (1 - result.bound_s / found_s), seconds_text(found_s));
 }
 
 std::string loss_text(const CostReport& best, const CostReport& other) {

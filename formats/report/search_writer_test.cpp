@@ -113,6 +113,15 @@ TEST_CASE("what was searched, and whether it is proved") {
   SearchResult partly = stopped;
   partly.is_proved = true;
   CHECK(table(partly, 400).ends_with(proved + "; stopped: others may be as good as those that follow\n"));
+  // The list shows another member of the family than the fastest one.
+  SearchResult varied = stopped;
+  varied.best.front().step_s = 6.04e-3;
+  CHECK(table(varied, 400).find("faster than 4.50 ms, which is 25 % below the 6.04 ms found") !=
+        std::string::npos);
+  varied.is_proved = true;
+  CHECK(table(varied, 400)
+            .find("proved: no layout is faster than 6.00 ms, the step of a variant that is not "
+                  "shown, of all rules") != std::string::npos);
   const auto json = nlohmann::json::parse(search_json({stopped, {best, other}, 0, 0.5}));
   CHECK(json["proved"] == false);
   CHECK(json["lower_bound_s"] == 4.5e-3);
