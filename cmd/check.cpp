@@ -25,14 +25,6 @@ struct Options {
   std::optional<std::string> hardware;
 };
 
-// Adds a warning where the program needs more memory than a device has.
-void add_excess(const Options& options, const Program& program, std::vector<Diagnostic>& found) {
-  if (!options.hardware) return;
-  const Hardware hardware = hardware_profile(*options.hardware);
-  if (auto warning = too_large_warning(program.arena_bytes(), memory_of(hardware), hardware))
-    found.push_back(*std::move(warning));
-}
-
 // The warnings and notes of a model and a layout. Throws UserError for their mistakes.
 std::vector<Diagnostic> checked(const Options& options, const Sources& sources) {
   std::vector<Diagnostic> found;
@@ -44,10 +36,14 @@ std::vector<Diagnostic> checked(const Options& options, const Sources& sources) 
   if (layout.mesh.devices() == 1 && !options.hardware) return found;
   compiling.decode = false;
   const Program program = compile(model, layout, compiling);
-  add_excess(options, program, found);
+  const std::optional<Hardware> hardware = hardware_profile(options.hardware);
+  const int64_t memory = hardware ? memory_of(*hardware) : 0;
+  if (hardware)
+    if (auto warning = too_large_warning(program.arena_bytes(), memory, *hardware))
+      found.push_back(*std::move(warning));
   if (layout.mesh.devices() == 1) return found;
   for (const std::string& warning : program.warnings) found.push_back({{}, warning, "", Severity::kWarning});
-  std::vector<Diagnostic> costly = layout_warnings({model, layout, compiling, program}, "");
+  std::vector<Diagnostic> costly = layout_warnings({model, layout, compiling, program, memory}, "");
   found.insert(found.end(), std::make_move_iterator(costly.begin()), std::make_move_iterator(costly.end()));
   return found;
 }

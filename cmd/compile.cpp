@@ -97,6 +97,9 @@ int run(const Options& options) {
   FittedProgram fitted =
       compile_within(model, layouts.front(), compile_options, options.memory_limit, compile_options.hardware);
   const Program& program = fitted.program;
+  const int64_t memory = options.memory_limit > 0 ? options.memory_limit
+                         : hardware               ? memory_of(*hardware)
+                                                  : 0;
   require_entry(options, program);
   for (const std::string& warning : program.warnings)
     warnings.push_back({{}, warning, "", Severity::kWarning});
@@ -106,7 +109,7 @@ int run(const Options& options) {
   show(limit_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
-    show(layout_warnings({model, layouts.front(), fitted.options, program}, options.entry), false);
+    show(layout_warnings({model, layouts.front(), fitted.options, program, memory}, options.entry), false);
   std::erase_if(fitted.program.entry_points,
                 [&](const EntryPoint& entry) { return !is_printed(options, entry.name); });
   write_text(options.file, written(form, program));

@@ -86,7 +86,8 @@ std::string are(const std::vector<std::string>& names) {
 std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
                        const RunPlace& place) {
   const int64_t devices = program.mesh().devices();
-  const std::string memory = bytes_text(program.arena_bytes()), threads = counted(place.threads, "thread");
+  const std::string memory = bytes_beside(program.arena_bytes(), place.device_memory),
+                    threads = counted(place.threads, "thread");
   std::string where;
   if (place.ranks > 1)
     where = fmt::format("{} on {}, {} each, {} per rank", counted(place.ranks, "rank"),

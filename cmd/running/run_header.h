@@ -21,7 +21,8 @@ struct RunExtent {
 struct RunPlace {
   int64_t ranks = 1;  // 1 for all devices in one process
   int64_t hosts = 1;
-  int threads = 1;  // per rank
+  int threads = 1;            // per rank
+  int64_t device_memory = 0;  // beside which bytes are shown; 0: not known
 };
 
 /// Two lines, such as

@@ -70,8 +70,12 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
   const Program& program = run.executor.program();
   const std::vector<int>& nodes = run.processes().nodes();
   const std::set<int> hosts(nodes.begin(), nodes.end());
-  const RunPlace place{run.processes().size(), static_cast<int64_t>(hosts.size()), threads()};
   const Hardware* hardware = run.measures.hardware;
+  const int64_t limit = run.options.memory_limit;
+  const RunPlace place{run.processes().size(), static_cast<int64_t>(hosts.size()), threads(),
+                       limit > 0  ? limit
+                       : hardware ? memory_of(*hardware)
+                                  : 0};
   std::cerr << run_header(program, run.main, {run.first_step(), run.options.steps, run.options.evaluate},
                           place)
             << (hardware ? threads_warning(*hardware, program.mesh(), place) : "")

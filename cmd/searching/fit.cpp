@@ -119,6 +119,7 @@ int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
 // The combinations that fit so far, for the thread that ends a search which does not stop in time.
 class FitsSoFar {
  public:
+  explicit FitsSoFar(int64_t limit) : limit_(limit) {}
   void add(const FitTrial& trial) {
     const std::lock_guard lock(mutex_);
     const auto key = [](const FitTrial& one) { return std::pair(one.layout.mesh.devices(), one.step_s); };
@@ -127,14 +128,16 @@ class FitsSoFar {
   std::string text() {
     const std::lock_guard lock(mutex_);
     if (!best_) return "nothing that fits was found yet";
-    return fmt::format(
-        "so far, a step of {} fits on {} device{}: {}{}, {} microbatch{}", seconds_text(best_->step_s),
-        grouped(best_->layout.mesh.devices()), best_->layout.mesh.devices() == 1 ? "" : "s",
-        best_->stage ? fmt::format("ZeRO stage {}, ", *best_->stage) : "", bytes_text(best_->memory),
-        grouped(best_->microbatches), best_->microbatches == 1 ? "" : "es");
+    return fmt::format("so far, a step of {} fits on {} device{}: {}{}, {} microbatch{}",
+                       seconds_text(best_->step_s), grouped(best_->layout.mesh.devices()),
+                       best_->layout.mesh.devices() == 1 ? "" : "s",
+                       best_->stage ? fmt::format("ZeRO stage {}, ", *best_->stage) : "",
+                       bytes_beside(best_->memory, limit_), grouped(best_->microbatches),
+                       best_->microbatches == 1 ? "" : "es");
   }
 
  private:
+  const int64_t limit_;
   std::mutex mutex_;
   std::optional<FitTrial> best_;
 };
@@ -214,7 +217,7 @@ void write(const FitArguments& arguments, const FitReport& report, const Model& 
   write_text(arguments.file,
              layout_json(first.layout,
                          fmt::format("Found by mtfc search --fit for {}: {} per device. Run it with {}",
-                                     report.model, bytes_text(first.memory), options),
+                                     report.model, bytes_beside(first.memory, report.memory_limit), options),
                          found_for(model)));
   if (arguments.file != "-" && arguments.format == "table")
     write_text("-", written_text(arguments, report, options));
@@ -232,7 +235,7 @@ int run_fit(const FitArguments& arguments) {
   if (const auto warning = unmeasured_links_warning(hardware, layouts)) warnings.push_back(*warning);
   const int64_t limit = limit_of(arguments, hardware);
   require_writable(arguments.file);
-  FitsSoFar so_far;
+  FitsSoFar so_far(limit);
   const InterruptGuard guard(3, [&] { return so_far.text(); });
   const auto start = std::chrono::steady_clock::now();
   const FitResult result = found(arguments, model, layouts, hardware,

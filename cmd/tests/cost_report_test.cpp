@@ -234,6 +234,13 @@ TEST_CASE("a layout that does not fit is a warning, which scripts can refuse") {
   CHECK(outcome_in_models("$MTFC check " + large + "batch:all --hardware tpu-v2" + deny)
             .starts_with("exit 2: mtfc: error: the layout needs "));
   CHECK(outcome_in_models("$MTFC check mnist.json --hardware tpu-v2" + deny) == "exit 0: ");
+  // Memory is said in the units of the memory that it stands beside, here powers of 1000.
+  for (const char* command : {"check --hardware tpu-v2 ", "compile --memory-limit 80GB -o /dev/null "}) {
+    const std::string noted = outcome_in_models(fmt::format("$MTFC {}{}batch:all", command, large));
+    CAPTURE(noted);
+    CHECK(has(noted, "optimizer state, which takes 8.62 GB ("));
+    CHECK_FALSE(has(noted, "iB"));
+  }
   const std::string colored =
       outcome_in_models("MTFC_TERMINAL=12 $MTFC cost-report -q " + large + "batch:all");
   CHECK(has(colored, "\033[1;31m  of a device's memory"));

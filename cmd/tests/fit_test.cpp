@@ -108,6 +108,12 @@ TEST_CASE("--fit writes the row of the mesh that is named") {
       fmt::format("{0} has the layout of the first row, on 4 devices; it runs with --layout {0}\n",
                   folder / "four.json")));
   CHECK(Json::parse(contents(folder / "four.json"))["mesh"] == Json::array({Json::array({"all", 4})}));
+  // Its memory is in the units of the limit.
+  outcome_in_models(fmt::format("$MTFC search mnist.json --fit --mesh all:4 --memory-limit 4MB -o '{}'",
+                                folder / "four.json"));
+  const std::string doc = Json::parse(contents(folder / "four.json"))["doc"];
+  CAPTURE(doc);
+  CHECK(doc.find(" MB per device") != std::string::npos);
 }
 
 // There are some hundreds of training steps to try, and the signal comes after the first that fits.

@@ -193,6 +193,10 @@ TEST_CASE("a run says at its beginning what it is, and where it runs") {
         "exit 0: tiny: train, 1 step, 50 parameters in f32\nmesh a:2,b:2, layout "
         "batch:a,hidden:b: 4 ranks on 1 host, 2 threads each, " +
             size + " per rank\n");
+  // Beside a limit in powers of 1000.
+  const std::string decimal =
+      bytes < 1000 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} kB", bytes / 1000.0);
+  CHECK(header("--steps 1 --memory-limit 40MB " + mesh).ends_with(", " + decimal + " per rank\n"));
   CHECK(header("--steps 1 --simulate " + mesh) ==
         "exit 0: tiny: train, 1 step, 50 parameters in f32\nmesh a:2,b:2, layout batch:a,hidden:b: 4 devices "
         "in one process, "
