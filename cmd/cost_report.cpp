@@ -149,7 +149,7 @@ void show_advice(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
   for (size_t i = 0; i < count; ++i)
     for (Diagnostic& warning : made.advice[i]) {
       if (count > 1 && warning.severity == Severity::kNote) continue;
-      if (count > 1) warning.message = fmt::format("[{}] {}", i + 1, warning.message);
+      if (count > 1) warning.message = fmt::format("[{}] {}", number_of(made.layouts, i), warning.message);
       warnings.push_back(std::move(warning));
     }
 }
@@ -206,20 +206,21 @@ void drop_repeated(std::vector<Diagnostic>& warnings) {
   std::erase_if(warnings, [&](const Diagnostic& warning) { return !said.insert(to_string(warning)).second; });
 }
 
-// Drops the layouts that another one dominates.
+// Drops the layouts that another one dominates. Those that are left keep their numbers.
 void keep_pareto(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
   std::vector<size_t> front = pareto_front(made.layouts);
   std::sort(front.begin(), front.end());
   AdvisedLayouts kept;
   for (const size_t index : front) {
     kept.layouts.push_back(std::move(made.layouts[index]));
+    kept.layouts.back().number = index + 1;
     kept.advice.push_back(std::move(made.advice[index]));
   }
   if (kept.layouts.size() < made.layouts.size())
     warnings.push_back(
         {{},
-         fmt::format("{} of {} layouts are shown: no other has as short a step, as little memory "
-                     "and as few devices",
+         fmt::format("{} of {} layouts are shown, by the numbers in which they were given: no other has as "
+                     "short a step, as little memory and as few devices (differences count however small)",
                      kept.layouts.size(), made.layouts.size()),
          "",
          Severity::kNote});

@@ -369,7 +369,7 @@ TEST_CASE("a sweep can be cut down to the layouts that no other one dominates") 
     });
   CHECK(front.size() == expected);
   CHECK(expected < all.size());
-  CHECK(has(outcome_in_models(sweep + "--pareto"),
+  CHECK(has(outcome_in_models("COLUMNS=400 " + sweep + "--pareto"),
             fmt::format("mtfc: note: {} of {} layouts are shown", expected, all.size())));
   const ScratchFolder folder;
   CHECK(outcome_in_models(sweep + "-q -o " + folder / "r.html") == "exit 0: ");
@@ -457,6 +457,23 @@ TEST_CASE("warnings are about the layouts that --pareto leaves, by their numbers
   const std::string front = outcome_in_models("$MTFC cost-report mnist.json --pareto " + idle + alone);
   CHECK(front.find("1 of 2 layouts are shown") != std::string::npos);
   CHECK(front.find("warning") == std::string::npos);
+  // A layout has the number in which it was given, in every form of the report.
+  const ScratchFolder folder;
+  const std::string frontier =
+      "$MTFC cost-report mnist.json --pareto " + idle + alone + "--mesh a:2 --layout hidden:a -q ";
+  const std::string table = outcome_in_models(frontier);
+  CAPTURE(table);
+  CHECK(has(table, "\nbest [3] a:2 hidden:a"));
+  CHECK(has(table, "\n     [2] a:1 batch:a"));
+  CHECK_FALSE(has(table, "[1]"));
+  const std::string lines = outcome_in_models(frontier + "--format csv");
+  CHECK(has(lines, "\n2,mnist,"));
+  CHECK(has(lines, "\n3,mnist,"));
+  CHECK_FALSE(has(lines, "\n1,mnist,"));
+  CHECK(outcome_in_models(frontier + "-o " + folder / "r.html") == "exit 0: ");
+  const std::string page = contents(folder / "r.html");
+  CHECK(has(page, "Of 2 layouts, number 3 is the best"));
+  CHECK(has(page, "<a href=\"#details-3\">3 a:2"));
 }
 
 }  // namespace mtfc::cost_report_test

@@ -21,6 +21,10 @@ double share(int64_t part, int64_t whole) {
 
 }  // namespace
 
+size_t number_of(const std::vector<ComparedLayout>& layouts, size_t index) {
+  return layouts[index].number > 0 ? layouts[index].number : index + 1;
+}
+
 std::vector<CostReport> possible(const std::vector<ComparedLayout>& layouts) {
   std::vector<CostReport> reports;
   for (const ComparedLayout& layout : layouts)

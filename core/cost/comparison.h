@@ -23,7 +23,11 @@ struct ComparedLayout {
   std::string reason;                      // why the layout is not possible for the model
   std::optional<ProposedOrder> order;      // a device order that makes the step shorter
   std::vector<ReshardStep> reshards = {};  // the collectives of the reported entry point
+  size_t number = 0;                       // the place in which it was given, from 1, if others were left out
 };
+
+/// By which people know a layout: its place in `layouts`, from 1, or that in which it was given, if others were left out.
+size_t number_of(const std::vector<ComparedLayout>& layouts, size_t index);
 
 /// The reports of the possible layouts, in the order given.
 std::vector<CostReport> possible(const std::vector<ComparedLayout>& layouts);
@@ -36,7 +40,7 @@ bool has_best(const std::vector<ComparedLayout>& layouts);
 
 /// Indices of the layouts that no other one dominates, the shortest step first. A layout dominates another if it is as good in
 /// the time of a step (without a prediction, in bytes sent), in the memory at the peak and in the number of devices, and better
-/// in one of them. Layouts that do not fit are left out unless none fits; layouts that are equal in all three stay together.
+/// in one of them, by however little. Layouts that do not fit are left out unless none fits; layouts that are equal in all three stay together.
 std::vector<size_t> pareto_front(const std::vector<ComparedLayout>& layouts);
 
 /// Indices into `report.steps`, the costliest first: the longest, or, without a prediction, those with the

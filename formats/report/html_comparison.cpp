@@ -69,7 +69,8 @@ std::vector<CloudPoint> points_of(const std::vector<ComparedLayout>& layouts,
   std::vector<CloudPoint> points;
   for (size_t rank = 0; rank < std::min(kMost, order.size()); ++rank)
     if (const auto& report = layouts[order[rank]].report)
-      points.push_back({order[rank] + 1, work_of(*report), report->memory.peak, excess_memory(*report) == 0,
+      points.push_back({number_of(layouts, order[rank]), work_of(*report), report->memory.peak,
+                        excess_memory(*report) == 0,
                         std::find(front.begin(), front.end(), order[rank]) != front.end()});
   return points;
 }
@@ -176,7 +177,7 @@ std::string comparison_table(const std::vector<ComparedLayout>& layouts, const s
   size_t shown = 0;
   for (size_t rank = 0; rank < order.size(); ++rank) {
     const ComparedLayout& layout = layouts[order[rank]];
-    const size_t number = order[rank] + 1;
+    const size_t number = number_of(layouts, order[rank]);
     std::string name = fmt::format("{} {}", number, layout_markup(layout.layout));
     if (layout.report && ++shown <= in_detail)
       name = fmt::format("<a href=\"#details-{}\">{}</a>", number, name);

@@ -86,9 +86,10 @@ std::string none_fits(const std::vector<ComparedLayout>& layouts, size_t smalles
   if (possible < static_cast<int64_t>(layouts.size()))
     text += possible == 1 ? " that is possible" : " that are possible";
   text += possible == 1 ? " does not fit" : " fits";
-  return fmt::format("{}: {} needs {} of memory, {} more than a device has", text,
-                     possible == 1 ? "it" : fmt::format("number {}, the smallest,", smallest + 1),
-                     bytes_in(report, report.memory.peak), bytes_in(report, excess_memory(report)));
+  return fmt::format(
+      "{}: {} needs {} of memory, {} more than a device has", text,
+      possible == 1 ? "it" : fmt::format("number {}, the smallest,", number_of(layouts, smallest)),
+      bytes_in(report, report.memory.peak), bytes_in(report, excess_memory(report)));
 }
 
 }  // namespace
@@ -137,7 +138,7 @@ std::string comparison_verdict(const std::vector<ComparedLayout>& layouts, const
     const CostReport& best = *layouts[order.front()].report;
     text = fmt::format(
         "Of {} layouts, number {} is the best: <strong>{}</strong>, {} a step and {} of memory on each of {}",
-        grouped(all), order.front() + 1, layout_markup(best.layout),
+        grouped(all), number_of(layouts, order.front()), layout_markup(best.layout),
         best.time ? seconds_text(best.time->step_s)
                   : count_text(best.arithmetic.einsum_per_device, "FLOP") + " in einsums",
         bytes_in(best, best.memory.peak), on_devices(best));

@@ -22,7 +22,7 @@ constexpr size_t kMostShared = 3;  // numbers in one mark
 constexpr int kRowInColumns = 4;   // a row is about as high as so many columns are wide
 
 struct Point {
-  size_t number;  // in the list of layouts, from 1
+  size_t number;  // by which the list of layouts names it
   double seconds, bytes;
 };
 
@@ -30,7 +30,8 @@ std::vector<Point> points_of(const std::vector<ComparedLayout>& layouts) {
   std::vector<Point> points;
   for (size_t i = 0; i < layouts.size(); ++i)
     if (const auto& report = layouts[i].report; report && report->time)
-      points.push_back({i + 1, report->time->step_s, static_cast<double>(report->memory.peak)});
+      points.push_back(
+          {number_of(layouts, i), report->time->step_s, static_cast<double>(report->memory.peak)});
   return points;
 }
 

@@ -46,8 +46,8 @@ std::string seconds(double value) {
   return fmt::format("{}", value);
 }
 
-Fields which(const ComparedLayout& layout, size_t number_from_zero) {
-  return {{"number", number(static_cast<int64_t>(number_from_zero) + 1)},
+Fields which(const ComparedLayout& layout, size_t given) {
+  return {{"number", number(static_cast<int64_t>(given))},
           {"model", words(layout.model)},
           {"mesh", words(to_string(layout.layout.mesh))},
           {"layout", words(to_string(layout.layout))},
@@ -141,7 +141,7 @@ std::string report_csv(const std::vector<ComparedLayout>& layouts, std::optional
   std::string csv;
   const std::vector<size_t> order = best_first(layouts);
   for (size_t i = 0; i < layouts.size(); ++i) {
-    const Fields head = which(layouts[i], i);
+    const Fields head = which(layouts[i], number_of(layouts, i));
     if (!top) {
       const auto rank = static_cast<size_t>(std::find(order.begin(), order.end(), i) - order.begin());
       add_line(csv, joined(head, totals(layouts[i], rank)));

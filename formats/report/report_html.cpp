@@ -116,12 +116,13 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOp
     if (shown == 1) entry = report.entry;
     const bool lead_of_page = layouts.size() == 1;
     if (lead_of_page) lead = verdict(report);
-    const std::string number = layouts.size() > 1 ? fmt::format("{} ", index + 1) : "";
-    std::vector<PageSection> inner = sections_of(layouts[index], index + 1, options);
+    const size_t given = number_of(layouts, index);
+    const std::string number = layouts.size() > 1 ? fmt::format("{} ", given) : "";
+    std::vector<PageSection> inner = sections_of(layouts[index], given, options);
     // Paper has the totals of each layout, and the other sections of the best one.
     for (PageSection& section : inner)
       if (shown > 1 && !section.id.starts_with("totals")) section.on_paper = false;
-    page.add({fmt::format("details-{}", index + 1), number + layout_markup(report.layout),
+    page.add({fmt::format("details-{}", given), number + layout_markup(report.layout),
               (lead_of_page ? "" : verdict(report)) + figures(report) + warnings_list(report),
               shown <= kMostOnPaper},
              inner);

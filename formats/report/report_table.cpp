@@ -319,7 +319,7 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
 
 // The totals of `reports`, each under its number if there are several: as many side by side as fit, and the next
 // below them.
-std::string totals_text(const Reports& reports, const std::vector<size_t>& numbers,
+std::string totals_text(const Reports& reports, const std::vector<std::string>& marks,
                         const TableOptions& options) {
   const size_t width = options.width;
   const std::vector<Row> rows = total_rows(reports);
@@ -337,8 +337,7 @@ std::string totals_text(const Reports& reports, const std::vector<size_t>& numbe
     text += "\n";
     if (reports.size() > 1) {
       text += std::string(label_width, ' ');
-      for (size_t i = first; i < end; ++i)
-        text += fmt::format("  {:>{}}", fmt::format("[{}]", numbers[i] + 1), cell_width);
+      for (size_t i = first; i < end; ++i) text += fmt::format("  {:>{}}", marks[i], cell_width);
       text += "\n";
     }
     for (const Row& row : rows) {
@@ -378,7 +377,7 @@ std::string single_text(const ComparedLayout& layout, const TableOptions& option
                                  options.tried > 0 ? ": " + number_of_layouts(1, options) : "");
   text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
   text += wrapped("layout ", rules_text(report.layout), ",", options.width);
-  return text + totals_text({&report}, {0}, options) + order_text(layout, "", options) +
+  return text + totals_text({&report}, {""}, options) + order_text(layout, "", options) +
          parts_text(report, options) + steps_text(report, options) + alive_text(report, options);
 }
 
@@ -424,12 +423,14 @@ class RankingText {
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();
     text += fit_note();
-    text += order_text(layouts_[order_.front()], fmt::format("[{}] ", order_.front() + 1), options_);
+    text += order_text(layouts_[order_.front()], mark(order_.front()) + " ", options_);
     Reports reports;
-    for (const size_t number : order_)
-      if (layouts_[number].report) reports.push_back(&*layouts_[number].report);
+    std::vector<std::string> marks;
+    for (const size_t index : order_) marks.push_back(mark(index));
+    for (const size_t index : order_)
+      if (layouts_[index].report) reports.push_back(&*layouts_[index].report);
     if (has_totals_)
-      text += totals_text(reports, order_, options_);
+      text += totals_text(reports, marks, options_);
     else if (options_.totals && reports.size() > kMostInDetail)
       text += "\n" + wrapped("",
                              fmt::format("more than {} layouts: their totals are in the output of --format "
@@ -457,6 +458,8 @@ class RankingText {
       has_price_ = has_price_ || layout.report->training->price;
     }
   }
+
+  std::string mark(size_t index) const { return fmt::format("[{}]", number_of(layouts_, index)); }
 
   // The columns of the lines: a head, and the figure of a layout.
   std::vector<Row> line_columns() const {
@@ -528,7 +531,7 @@ class RankingText {
       const std::vector<std::string> cells = figures(*layout.report);
       for (size_t c = 0; c < cells.size(); ++c) widths[c] = std::max(widths[c], cells[c].size());
     }
-    const size_t number_width = std::to_string(layouts_.size()).size() + std::string_view("[]").size();
+    const size_t number_width = mark(layouts_.size() - 1).size();
     const size_t before = 5 + number_width + 1;
     size_t fixed = before;
     for (const size_t width : widths) fixed += width + 2;
@@ -543,8 +546,8 @@ class RankingText {
     std::string text = line("", heads());
     for (size_t rank = 0; rank < order_.size(); ++rank) {
       const ComparedLayout& layout = layouts_[order_[rank]];
-      const std::string head = fmt::format("{:<5}{:>{}} ", rank == 0 && has_best_ ? "best" : "",
-                                           fmt::format("[{}]", order_[rank] + 1), number_width);
+      const std::string head =
+          fmt::format("{:<5}{:>{}} ", rank == 0 && has_best_ ? "best" : "", mark(order_[rank]), number_width);
       const std::string own = name(layout), margin(before, ' ');
       if (!layout.report) {
         text += wrapped(head, own, ", ", options_.width) +
