@@ -305,7 +305,7 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
     taken.time.add(time);
     const int64_t step = ++taken.step;
     taken.last = output_numbers(run.executor, run.main);
-    progress.show(step, taken.last);
+    progress.show(step, taken.last, taken.time.mean().total);
     cores.after_step(progress, step == options.steps);
     std::string problem = numbers.problem_of(taken.last, time.total);
     const AgreedOrders orders = agreement.after_step();

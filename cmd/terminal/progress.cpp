@@ -95,25 +95,28 @@ Progress::Progress(const RunLength& length, bool speaks, bool terminal, int widt
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
-void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
+void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers, double seconds) {
   if (!speaks_) return;
   const auto now = std::chrono::steady_clock::now();
-  const double elapsed = std::chrono::duration<double>(now - start_).count();
   const auto [done, steps, rows, tokens, peak] = length_;
+  const bool is_first = step <= done + 1;
+  if (is_first) after_first_ = now;
   // A terminal is updated ten times a second; elsewhere a line is printed every tenth of the run and every
   // minute.
   const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
                              : step * 10 / steps != (step - 1) * 10 / steps || now - last_ > kPatience;
   if (!due && step != steps && step != done + 1) return;
   last_ = now;
-  const double rate = static_cast<double>(step - done) / std::max(elapsed, 1e-9);
+  const double rate = 1 / std::max(seconds, 1e-9);
+  const std::chrono::duration<double> elapsed = is_first ? now - start_ : now - after_first_;
+  const double each = elapsed.count() / static_cast<double>(is_first ? 1 : step - done - 1);
   ProgressParts parts{fmt::format("step {}/{}", step, steps), texts_of(numbers),
                       three_digits(rate) + " steps/s", "", ""};
   if (rows > 1) parts.rows_rate = three_digits(rate * static_cast<double>(rows)) + " samples/s";
   if (tokens > rows) parts.tokens_rate = three_digits(rate * static_cast<double>(tokens)) + " tokens/s";
   if (const auto mfu = efficiency(peak, 1 / rate); mfu && *mfu <= 1)
     parts.mfu = fmt::format("MFU {:.3g} %", 100 * *mfu);
-  if (step < steps) parts.left = duration(static_cast<double>(steps - step) / rate) + " left";
+  if (step < steps) parts.left = duration(static_cast<double>(steps - step) * each) + " left";
   if (!terminal_) {
     // In one piece, so that other streams can't cut in.
     std::cerr << progress_line(parts, std::string::npos) + "\n" << std::flush;

@@ -52,8 +52,9 @@ class Progress {
   Progress(const RunLength& length, bool speaks, bool terminal, int width);
   ~Progress() { clear(); }
 
-  /// Shows step `step` (counted from 1) with its outputs.
-  void show(int64_t step, const std::vector<NamedNumber>& numbers);
+  /// Shows step `step` (counted from 1) with its outputs. Steps take `seconds` in the mean, of which the rates and the MFU
+  /// are; the time left is also for what is done between steps.
+  void show(int64_t step, const std::vector<NamedNumber>& numbers, double seconds);
   /// Removes the line, so that something else can be printed.
   void clear();
 
@@ -62,7 +63,9 @@ class Progress {
   bool speaks_, terminal_;
   size_t width_;
   bool shown_ = false;
-  std::chrono::steady_clock::time_point start_, last_;
+  std::chrono::steady_clock::time_point start_, last_;  // when it was made, and when a line was shown
+  std::chrono::steady_clock::time_point after_first_ =
+      {};  // after the first step, which takes longer than others
 };
 
 }  // namespace mtfc

@@ -84,7 +84,8 @@ TEST_CASE("text is for the terminal, and the name of the file says what it is to
   const Folder folder;
   CHECK(folder.said("$MTFC report a.jsonl --report r.json >out") == "exit 0: ");
   const std::string text = folder.read("out");
-  CHECK(text.starts_with("a.jsonl: steps 1 to 6 in "));
+  CHECK(text.starts_with("a.jsonl: steps 1 to 6, "));
+  CHECK(text.find(" from the start of the run\n") != std::string::npos);
   CHECK(has(text, "\nloss "));
   CHECK(has(text, "\nvalid/loss "));
   CHECK(has(text, "tiny, train on a:2: 2 ranks, "));

@@ -128,11 +128,21 @@ TEST_CASE("tokens are the places of sequences") {
     CHECK(line["tokens_per_second"].get<double>() == doctest::Approx(30 / line["step_time"].get<double>()));
   }
   // The progress and the summary show both rates.
-  const std::string err = folder.read("err");
+  std::string err = folder.read("err");
   CHECK(err.find(" samples/s  ") != std::string::npos);
   CHECK(err.find(" tokens/s  MFU ") != std::string::npos);
   CHECK(err.find("\n2 steps in ") != std::string::npos);
   CHECK(err.find(" tokens/s, MFU ") != std::string::npos);
+  // Neither counts the first step, so the last line of the progress has the rate of the summary.
+  const auto rate_before = [&](const std::string& unit) {
+    const size_t end = err.find(unit), begin = err.rfind(' ', end - 1) + 1;
+    std::string rate = err.substr(begin, end - begin);
+    std::erase(rate, ',');
+    return std::stod(rate);
+  };
+  REQUIRE(err.find("step 2/2 ") != std::string::npos);
+  err.erase(0, err.find("step 2/2 "));
+  CHECK(rate_before(" samples/s  ") == doctest::Approx(rate_before(" samples/s, ")).epsilon(0.01));
 }
 
 TEST_CASE("the learning rate is that of the schedule, also after a restart and in a saved program") {

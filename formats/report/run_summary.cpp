@@ -56,7 +56,8 @@ std::string extent_text(const MetricsLog& log) {
   std::string text = log.steps.size() == 1 ? fmt::format("step {}", grouped(log.steps[0]))
                                            : fmt::format("steps {} to {}", grouped(log.steps.front()),
                                                          grouped(log.steps.back()));
-  if (!elapsed.empty() && elapsed.back() > 0) text += " in " + duration_text(elapsed.back());
+  if (!elapsed.empty() && elapsed.back() > 0)
+    text += fmt::format(", {} from the start of the run", duration_text(elapsed.back()));
   return text;
 }
 

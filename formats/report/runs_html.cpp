@@ -150,7 +150,7 @@ std::string run_tiles(const RunsReport& report) {
     const MetricsLog& log = report.logs.front();
     const std::vector<double> elapsed = elapsed_seconds(log);
     tiles.push_back(run_tile("last step", grouped(log.steps.back())));
-    if (!elapsed.empty()) tiles.push_back(run_tile("time", duration_text(elapsed.back())));
+    if (!elapsed.empty()) tiles.push_back(run_tile("time from its start", duration_text(elapsed.back())));
     for (const MetricSummary& metric : summaries_of(log)) {
       if (metric.steps == 0) continue;
       const ShownMetric shown(metric);

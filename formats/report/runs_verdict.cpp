@@ -37,11 +37,20 @@ MetricSummary loss_of(const MetricsLog& log, const std::string& prefix = "") {
 }
 
 // The seconds of a step: the median.
+// The mean of the steps but for the first of each process, as a run states it at its end; of a single step, its time.
 std::optional<double> step_seconds(const MetricsLog& log) {
-  const MetricsColumn* column = log.find("step_time");
+  const MetricsColumn *column = log.find("step_time"), *wall = log.find("wall_time");
   if (!column) return std::nullopt;
-  const MetricSummary times = summary_of(log, *column);
-  return times.steps > 0 ? std::optional(times.median) : std::nullopt;
+  double sum = 0;
+  int64_t count = 0;
+  for (size_t i = 0; i < column->values.size(); ++i) {
+    // The clock of another process starts again.
+    const bool is_first = i == 0 || (wall && wall->values[i] < wall->values[i - 1]);
+    if (!std::isfinite(column->values[i]) || (is_first && column->values.size() > 1)) continue;
+    sum += column->values[i];
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
 }
 
 int64_t last_step(const MetricsLog& log) {

@@ -40,6 +40,12 @@ std::string compared(const std::string& a, const std::string& b, const std::stri
 TEST_CASE("one run: how the loss changed, in how many steps, and how long each took") {
   CHECK(verdict_of(lines_of({"2.3", "1", "0.25"}, kMs)) ==
         "The loss fell from 2.3 to 0.25 in 3 steps, 1.90 ms each.");
+  // The first step of each process is left out, as a run does at its end: it takes longer than others.
+  CHECK(verdict_of("{\"step\":1,\"loss\":2,\"step_time\":9,\"wall_time\":9}\n"
+                   "{\"step\":2,\"loss\":1.5,\"step_time\":0.25,\"wall_time\":9.25}\n"
+                   "{\"step\":3,\"loss\":1.25,\"step_time\":9,\"wall_time\":9}\n"
+                   "{\"step\":4,\"loss\":1,\"step_time\":0.75,\"wall_time\":9.75}\n") ==
+        "The loss fell from 2 to 1 in 4 steps, 500 ms each.");
   CHECK(verdict_of(lines_of({"2.3", "0.25"})) == "The loss fell from 2.3 to 0.25 in 2 steps.");
   CHECK(verdict_of(lines_of({"2.3", "0.25"}, "", 101)) ==
         "The loss fell from 2.3 to 0.25 in the steps 101 to 102.");

@@ -70,7 +70,7 @@ TEST_CASE("the report in the terminal") {
   RunsReport report = report_of({"a.jsonl"});
   report.measured = {read_run_report(kReport, "report.json")};
   CHECK(runs_text(report) ==
-        "a.jsonl: steps 1 to 4 in 1.62 s\n"
+        "a.jsonl: steps 1 to 4, 1.62 s from the start of the run\n"
         "\n"
         "                    first    last   least  at step    most  median\n"
         "loss                    4       2       1        2       4       2\n"
@@ -113,8 +113,9 @@ TEST_CASE("the page has a drawing for each metric, and needs nothing from elsewh
   for (const char* part :
        {"<h3>loss over steps</h3>", "held-out data: 1.5 at step 2", "<h3>tokens_per_second over time</h3>",
         "<h3>mfu over time</h3>", "training: 1 of 4 steps have no finite number.", "Predicted and measured",
-        "a&lt;b&gt;.jsonl: steps 1 to 4 in 1.62 s", "<th scope=row>einsum</th>", "tabindex=0",
-        "<dt>mesh</dt><dd>rows:2,cols:2</dd>", "<dt>layout</dt><dd>batch:rows,hidden:rows+cols</dd>",
+        "a&lt;b&gt;.jsonl: steps 1 to 4, 1.62 s from the start of the run", "<th scope=row>einsum</th>",
+        "tabindex=0", "<dt>mesh</dt><dd>rows:2,cols:2</dd>",
+        "<dt>layout</dt><dd>batch:rows,hidden:rows+cols</dd>",
         "<dt>command</dt><dd><code>mtfc run '&lt;m&gt;.json'</code></dd>", "<dt>host</dt><dd>node-7</dd>",
         "<dt>date</dt><dd>2026-01-31T23:59:59Z</dd>"})
     CHECK_MESSAGE(has(html, part), part);
@@ -148,7 +149,7 @@ TEST_CASE("a page begins with a sentence, and has figures before the facts") {
   const std::string one = runs_html(report);
   CHECK(
       has(one,
-          "<h1>m</h1><p class=verdict>The loss fell from 4 to 2 in 4 steps, 250 ms each; in 1 step it is no "
+          "<h1>m</h1><p class=verdict>The loss fell from 4 to 2 in 4 steps, 208 ms each; in 1 step it is no "
           "finite number; the validation loss was 1.5 at step 2.</p><p class=dim>a&lt;b&gt;.jsonl: steps"));
   CHECK(one.find("<dl class=\"figures large\">") < one.find("<dt>command</dt>"));
   RunsReport two = report_of({"a<b>.jsonl", "c.jsonl"});
