@@ -273,8 +273,9 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
   return read;
 }
 
-// Throws UserError where devices do not share the batch, so that they hold no copies because of it.
-Layout with_zero(ReadLayout read, const Model& model) {
+// Throws UserError where devices do not share the batch, so that they hold no copies because of it. Adds a note where the axes
+// are 1 long: the layout is then the same as without the stage, and is called the same.
+Layout with_zero(ReadLayout read, const Model& model, std::vector<Diagnostic>& warnings) {
   if (!read.extras.zero) return std::move(read.layout);
   const auto& [stage, location] = *read.extras.zero;
   const std::optional<Dim> batch = batch_dim(model);
@@ -285,6 +286,11 @@ Layout with_zero(ReadLayout read, const Model& model) {
                                         : "no input of the model has a batch"),
                       batch ? fmt::format("split it, as in {}:AXIS,zero:{}", batch->name, stage) : ""}});
   const AxisList axes = batch_axes(model, read.layout);
+  if (axes.empty() && stage > 0)
+    warnings.push_back({location,
+                        fmt::format("ZeRO has nothing to split on {}: one device has the whole of '{}'",
+                                    to_string(read.layout.mesh), batch->name),
+                        "", Severity::kNote});
   return with_zero_stage(std::move(read.layout), axes, stage);
 }
 
@@ -327,8 +333,9 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
   std::vector<Layout> layouts;
   if (model) note_other_sizes(read, *model, warnings);
   for (ReadLayout& one : read)
-    if (auto layout = gather_errors(
-            errors, [&] { return model ? with_zero(std::move(one), *model) : std::move(one.layout); }))
+    if (auto layout = gather_errors(errors, [&] {
+          return model ? with_zero(std::move(one), *model, warnings) : std::move(one.layout);
+        }))
       layouts.push_back(*layout);
   if (!errors.empty()) throw UserError(std::move(errors));
   return {std::move(*model), std::move(layouts)};

@@ -268,6 +268,13 @@ TEST_CASE("ZeRO and propagation in a line are what they are in a file") {
         "exit 2: --layout:1:17: error: ZeRO spreads what devices that share the batch hold copies of, but no "
         "rule "
         "splits 'batch' (split it, as in batch:AXIS,zero:3)\n");
+  // Without it, two layouts that are called the same would differ for no reason that anything says.
+  CHECK(has(outcome_in_models("$MTFC cost-report mnist.json --mesh rows:1,cols:4 --layout "
+                              "batch:rows,hidden:cols,zero:3 --layout batch:rows,hidden:cols"),
+            "note: ZeRO has nothing to split on rows:1,cols:4: one device has the whole of 'batch'\n"));
+  CHECK_FALSE(has(outcome_in_models("$MTFC cost-report mnist.json --mesh rows:2,cols:2 --layout "
+                                    "batch:rows,hidden:cols,zero:3"),
+                  "nothing to split"));
 }
 
 TEST_CASE("what nodes send is counted for up to 65,536 devices, and a note says so for more") {
