@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -7,32 +5,22 @@
 #include "cmd/command.h"
 #include "cmd/manual/topics.h"
 #include "cmd/options/command_line.h"
-#include "core/diagnostics/error.h"
-#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {
-
-std::vector<std::string> pages(const CommandLine& line) {
-  std::vector<std::string> names = line.command_names();
-  for (const Topic& topic : topics()) names.emplace_back(topic.name);
-  return names;
-}
 
 std::string page(const CommandLine& line, const std::string& name) {
   const std::vector<std::string> commands = line.command_names();
   if (name.empty() || std::find(commands.begin(), commands.end(), name) != commands.end())
     return line.help_of(name);
   if (const Topic* topic = find_topic(name)) return topic_page(*topic, line.help_width());
-  const std::string near = did_you_mean(name, pages(line));
-  throw UserError(fmt::format("there is no command and no topic '{}'", name),
-                  near.empty() ? "mtfc help lists all commands and topics" : near);
+  throw unknown_page(name, commands);
 }
 
 std::function<int()> setup(CommandLine& line) {
   auto name = std::make_shared<std::string>();
   line.add_option("COMMAND|TOPIC", *name, "the command or topic; without it, all are listed").propose([line] {
-    return pages(line);
+    return page_names(line.command_names());
   });
   return [name, line] {
     std::cout << page(line, *name);

@@ -12,7 +12,6 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/text_output.h"
 #include "core/diagnostics/error.h"
-#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {
@@ -25,20 +24,12 @@ struct Options {
   std::optional<std::string> folder;
 };
 
-std::vector<std::string> pages_of(const CommandLine& line) {
-  std::vector<std::string> names = line.command_names();
-  for (const Topic& topic : topics()) names.emplace_back(topic.name);
-  return names;
-}
-
 std::string man_page(const CommandLine& line, const std::string& name) {
   const CommandTable table = line.table();
   if (name.empty()) return program_man_page(table);
   if (const CommandEntry* command = table.find(name)) return command_man_page(table, *command);
   if (const Topic* topic = find_topic(name)) return topic_man_page(table, *topic);
-  const std::string near = did_you_mean(name, pages_of(line));
-  throw UserError(fmt::format("there is no command and no topic '{}'", name),
-                  near.empty() ? "mtfc help lists all commands and topics" : near);
+  throw unknown_page(name, line.command_names());
 }
 
 // In folders as man wants them: man1/mtfc-run.1.
@@ -68,7 +59,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   line.add_option("COMMAND|TOPIC", options->name,
                   "the command or topic; without it, the page is that of mtfc")
-      .propose([line] { return pages_of(line); });
+      .propose([line] { return page_names(line.command_names()); });
   line.set_group(OptionGroup::kOutput);
   line.add_option("--all", options->folder, "write all pages, in the folders man1 and man7 of DIR")
       .type_name("DIR");

@@ -1,9 +1,13 @@
 #include "cmd/manual/topics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 #include "cmd/options/help_layout.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {
@@ -55,6 +59,42 @@ std::vector<TopicBlock> blocks_of(const Topic& topic) {
     continues = true;
   }
   return blocks;
+}
+
+namespace {
+
+std::string lowered(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+// How often the text of the topic has the word, in small letters or capitals.
+int mentions(const Topic& topic, const std::string& word) {
+  const std::string text = lowered(topic.text), wanted = lowered(word);
+  const auto is_letter = [&](size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at])) != 0;
+  };
+  int count = 0;
+  for (size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1))
+    if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + wanted.size())) ++count;
+  return count;
+}
+
+}  // namespace
+
+std::vector<std::string> page_names(std::vector<std::string> commands) {
+  for (const Topic& topic : topics()) commands.emplace_back(topic.name);
+  return commands;
+}
+
+UserError unknown_page(const std::string& name, const std::vector<std::string>& commands) {
+  std::string hint = did_you_mean_word(name, page_names(commands));
+  const auto less = [&](const Topic& a, const Topic& b) { return mentions(a, name) < mentions(b, name); };
+  const Topic& topic = *std::max_element(topics().begin(), topics().end(), less);
+  if (hint.empty() && !name.empty() && mentions(topic, name) > 0)
+    hint = fmt::format("mtfc help {} speaks of it", topic.name);
+  return UserError(fmt::format("there is no command and no topic '{}'", name),
+                   hint.empty() ? "mtfc help lists all commands and topics" : hint);
 }
 
 const Topic* find_topic(const std::string& name) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/error.h"
+
 namespace mtfc {
 
 struct Topic {
@@ -23,6 +25,11 @@ struct Topic {
 const std::vector<Topic>& topics();
 /// nullptr if there is none.
 const Topic* find_topic(const std::string& name);
+
+/// The names of the commands, and then of the topics.
+std::vector<std::string> page_names(std::vector<std::string> commands);
+/// The mistake that none of them is `name`, with the nearest one, or else the topic whose text has the word most often.
+UserError unknown_page(const std::string& name, const std::vector<std::string>& commands);
 
 /// A paragraph, an entry, or lines in a row of the other kinds.
 struct TopicBlock {

@@ -129,10 +129,24 @@ UserError unknown_option(const std::string& word, const CLI::App& app, const CLI
   return UserError(fmt::format("there is no option '{}'", name), hint.empty() ? help : hint);
 }
 
+// The summary of the only command whose summary has that word, as in `mtfc run: train or evaluate a model`; "" for none or
+// several.
+std::string command_about(const std::string& word, const CLI::App& app) {
+  std::string found;
+  for (const CLI::App* command : all_commands(app)) {
+    const std::string summary = command->get_description(), words = " " + summary + " ";
+    if (word.empty() || words.find(" " + word + " ") == std::string::npos) continue;
+    if (!found.empty()) return "";
+    found = fmt::format("{} {}: {}", app.get_name(), command->get_name(), summary);
+  }
+  return found;
+}
+
 UserError unknown_command(const std::string& word, const CLI::App& app, const std::string& help) {
   std::vector<std::string> known;
   for (const CLI::App* command : all_commands(app)) known.push_back(command->get_name());
-  std::string hint = did_you_mean(word.substr(0, word.find('=')), known);
+  std::string hint = did_you_mean_word(word.substr(0, word.find('=')), known);
+  if (hint.empty()) hint = command_about(word, app);
   if (hint.empty() && word.find('.') != std::string::npos)
     hint = fmt::format("a command comes before its file: {} COMMAND {}", app.get_name(), word);
   return UserError(fmt::format("there is no command '{}'", word), hint.empty() ? help : hint);

@@ -252,6 +252,8 @@ TEST_CASE("words that nothing takes") {
   CHECK(mistake({"gring", "wheat"}) == "error: there is no command 'gring' (did you mean 'grind'?)");
   CHECK(mistake({"bread.json"}) ==
         "error: there is no command 'bread.json' (a command comes before its file: mill COMMAND bread.json)");
+  CHECK(mistake({"gri"}) == "error: there is no command 'gri' (did you mean 'grind'?)");
+  CHECK(mistake({"sweep"}) == "error: there is no command 'sweep' (mill clean: sweep the floor)");
   CHECK(mistake({"bake"}) == "error: there is no command 'bake' (see mill --help)");
   CHECK(mistake({"--quiet", "grind", "wheat"}) ==
         "error: the option '--quiet' belongs after the command (as in mill grind --quiet)");

@@ -20,14 +20,19 @@ namespace {
 constexpr size_t kNamed = 5;
 constexpr size_t kKindsNamed = 6;
 
+// `activation h (1.5 MB)`; the name of a workspace says already what it is.
+std::string tensor_text(const AliveTensor& tensor, int64_t limit) {
+  const std::string kind = tensor.name.starts_with(tensor.kind + " of ") ? "" : tensor.kind + " ";
+  return fmt::format("{}{} ({})", kind, tensor.name, bytes_beside(tensor.bytes, limit));
+}
+
 std::string largest_tensors(const Program& program, const EntryPoint& entry, int64_t limit) {
   const size_t peak = memory_use(entry).peak;
   const std::vector<AliveTensor> alive = alive_at(program, entry, peak);
   std::string text = peak < entry.steps.size() ? fmt::format("at '{}' ", entry.steps[peak].name) : "";
   text += "the largest tensors are ";
   for (size_t i = 0; i < std::min(kNamed, alive.size()); ++i)
-    text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", alive[i].kind, alive[i].name,
-                        bytes_beside(alive[i].bytes, limit));
+    text += (i == 0 ? "" : ", ") + tensor_text(alive[i], limit);
   return alive.empty() ? "" : text;
 }
 

@@ -74,6 +74,10 @@ std::string refusal_of(const std::string& name) {
 
 TEST_CASE("unknown commands, options and arguments") {
   CHECK(said("cost-reprot x") == refusal("there is no command 'cost-reprot' (did you mean 'cost-report'?)"));
+  CHECK(said("cost x") == refusal("there is no command 'cost' (did you mean 'cost-report'?)"));
+  CHECK(said("train x") ==
+        refusal("there is no command 'train' (mtfc run: train or evaluate a model, alone or "
+                "under mpiexec)"));
   CHECK(said("frobnicate") == refusal("there is no command 'frobnicate' (see mtfc --help)"));
   CHECK(said("run mnist.json --stesp 3") ==
         refusal("there is no option '--stesp' (did you mean '--steps'?)"));

@@ -91,6 +91,10 @@ TEST_CASE("help that there is not") {
         "exit 2: mtfc: error: there is no command and no topic 'layuot' (did you mean 'layout'?)\n");
   CHECK(outcome_in_models("$MTFC help explian") ==
         "exit 2: mtfc: error: there is no command and no topic 'explian' (did you mean 'explain'?)\n");
+  CHECK(outcome_in_models("$MTFC help lay") ==
+        "exit 2: mtfc: error: there is no command and no topic 'lay' (did you mean 'layout'?)\n");
+  CHECK(outcome_in_models("$MTFC help zero") ==
+        "exit 2: mtfc: error: there is no command and no topic 'zero' (mtfc help layout speaks of it)\n");
   CHECK(outcome_in_models("$MTFC help nonsense") ==
         "exit 2: mtfc: error: there is no command and no topic 'nonsense' (mtfc help lists all commands and "
         "topics)\n");

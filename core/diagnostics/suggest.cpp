@@ -94,6 +94,14 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return nearest ? "did you mean '" + *nearest + "'?" : "";
 }
 
+std::string did_you_mean_word(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string near = did_you_mean(name, candidates);
+  if (!near.empty() || name.size() < 2) return near;
+  for (const std::string& candidate : candidates)
+    if (candidate != name && candidate.starts_with(name)) return "did you mean '" + candidate + "'?";
+  return "";
+}
+
 std::string nearest_listed(std::string_view name, const std::vector<std::string>& candidates, size_t most) {
   constexpr size_t kLongest = 200;
   const std::string wanted = lowered(name.substr(0, kLongest));

@@ -15,6 +15,9 @@ namespace mtfc {
 /// other case.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
+/// The same; if none is near, for the first candidate that begins with `name`, which has at least two letters.
+std::string did_you_mean_word(std::string_view name, const std::vector<std::string>& candidates);
+
 /// `'NAME', 'NAME' and 17 more`: a few of the candidates, those nearest to `name` first.
 std::string nearest_listed(std::string_view name, const std::vector<std::string>& candidates,
                            size_t most = 4);

@@ -26,6 +26,14 @@ TEST_CASE("a name without its first parts, or some in the middle, stands for the
   CHECK(did_you_mean("q", names).empty());
 }
 
+TEST_CASE("the beginning of a name is recognised where commands and topics are suggested") {
+  CHECK(did_you_mean("cost", {"check", "cost-report"}).empty());
+  CHECK(did_you_mean_word("cost", {"check", "cost-report"}) == "did you mean 'cost-report'?");
+  CHECK(did_you_mean_word("shwo", {"show", "shwo-report"}) == "did you mean 'show'?");
+  CHECK(did_you_mean_word("c", {"check", "cost-report"}).empty());
+  CHECK(did_you_mean_word("report", {"check", "cost-report"}).empty());
+}
+
 TEST_CASE("other names are not suggested") {
   CHECK(did_you_mean("v", {"h", "w", "vw"}).empty());
   CHECK(did_you_mean("", {"h", "w"}).empty());
