@@ -462,6 +462,10 @@ TEST_CASE("a memory limit refuses before anything runs") {
     CHECK(text.find("variable w1 (3.06 MiB)") != std::string::npos);
     CHECK(printed(command + fits + "1MiB") == "exit 2: ");
   }
+  // Of a tensor that a step works in, too, its kind is said once.
+  const std::string convolution = said("run mnist_conv.json --mesh a:2 --layout batch:a --memory-limit 1MiB");
+  CAPTURE(convolution);
+  CHECK(convolution.find("the largest tensors are workspace of conv2/") != std::string::npos);
   CHECK(said("compile " + fits + "1GB") == "exit 0: ");
   CHECK(said("compile " + fits + "10G") ==
         refusal("--memory-limit: expected bytes above 0, as in 10GiB, 512MiB or 4000000, found '10G' (see "

@@ -81,6 +81,8 @@ Rule RuleChecker::checked(const std::string& dim, const Location& at,
     const int axis = mesh_.find(name.name);
     if (axis < 0) {
       std::string hint = did_you_mean(name.name, known);
+      if (hint.empty() && mesh_.find(dim) >= 0)
+        hint = fmt::format("'{0}' is an axis, and the dimension comes first: {1}:{0}", dim, name.name);
       if (hint.empty())
         hint = known.empty() ? "there is no mesh: give one with --mesh, or in the layout file"
                              : fmt::format("the mesh is {}", to_string(mesh_));

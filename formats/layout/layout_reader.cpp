@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
+#include "core/diagnostics/suggest.h"
 #include "formats/expression/number_reader.h"
 #include "formats/json/cursor.h"
 #include "formats/layout/layout_checks.h"
@@ -33,11 +35,22 @@ std::vector<Piece> split(Piece whole, std::string_view separators) {
   }
 }
 
-// Returns a hint for a part that lacks its colon, or "" if there is none.
-std::string part_hint(std::string_view part, std::string_view form) {
+// True for `zero3`, `ZeRO-3` and the like, as other programs write a stage of ZeRO.
+bool is_stage_without_colon(std::string_view part) {
+  std::string letters;
+  for (const char letter : part)
+    if (letter != '-' && letter != '_')
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return letters.size() == 5 && letters.starts_with("zero") && letters[4] >= '1' && letters[4] <= '3';
+}
+
+// Returns a hint for a part that lacks its colon and is not `word`, or "" if there is none.
+std::string part_hint(std::string_view part, std::string_view form, std::string_view word) {
   const size_t equals = part.find('=');
   if (equals != std::string_view::npos && equals > 0 && equals + 1 < part.size())
     return fmt::format("write {}:{}", part.substr(0, equals), part.substr(equals + 1));
+  if (const std::string near = did_you_mean(part, {std::string(word)}); !near.empty()) return near;
+  if (!word.empty() && is_stage_without_colon(part)) return fmt::format("write zero:{}", part.back());
   if (form == kMeshForm) return "an axis has a name and a size, as in rows:2,cols:4";
   return part.find_first_of("./") == std::string_view::npos ? "" : "the name of a layout file ends in .json";
 }
@@ -66,7 +79,7 @@ class ShortForm {
         parts.push_back({sides[0], sides[1]});
       else
         sink_.error(at(piece), fmt::format("expected {}, found '{}'", form_, piece.text),
-                    part_hint(piece.text, form_));
+                    part_hint(piece.text, form_, word));
     }
     return parts;
   }

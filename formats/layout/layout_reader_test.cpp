@@ -62,7 +62,12 @@ TEST_CASE("the short form of rules may have a stage of ZeRO and propagation") {
   CHECK(complaint([&] { read("zero:1,zero:2"); }) ==
         "--layout:1:8: error: the layout states two stages of ZeRO");
   CHECK(complaint([&] { read("batch:all,propagated"); }) ==
-        "--layout:1:11: error: expected DIMENSION:AXIS, found 'propagated'");
+        "--layout:1:11: error: expected DIMENSION:AXIS, found 'propagated' (did you mean 'propagate'?)");
+  for (const std::string stage : {"zero3", "ZeRO-3", "zero_3"})
+    CHECK(complaint([&] { read(("batch:all," + stage).c_str()); }) ==
+          "--layout:1:11: error: expected DIMENSION:AXIS, found '" + stage + "' (write zero:3)");
+  CHECK(complaint([&] { read("batch:all,zero4"); }) ==
+        "--layout:1:11: error: expected DIMENSION:AXIS, found 'zero4'");
 }
 
 TEST_CASE("flags replace what the file says") {
@@ -150,6 +155,11 @@ TEST_CASE("mistakes in the flags are located") {
         "--layout:1:7: error: unknown axis 'rowz' (did you mean 'rows'?)\n"
         "--layout:1:12: error: dimension 'batch' has two rules (one rule may name several axes)\n"
         "--layout:1:30: error: axis 'cols' appears twice in the rule of 'h'");
+  CHECK(complaint([] { parse_rules("rows:batch", parse_mesh("rows:2,cols:2")); }) ==
+        "--layout:1:6: error: unknown axis 'batch' ('rows' is an axis, and the dimension comes first: "
+        "batch:rows)");
+  CHECK(complaint([] { parse_rules("rows:rowz", parse_mesh("rows:2,cols:2")); }) ==
+        "--layout:1:6: error: unknown axis 'rowz' (did you mean 'rows'?)");
   CHECK(complaint([] { parse_rules("batch:", parse_mesh("rows:2")); }) ==
         "--layout:1:1: error: expected DIMENSION:AXIS, found 'batch:'");
   CHECK(complaint([] { parse_mesh("rows=2"); }) ==

@@ -48,7 +48,10 @@ const Block* BlockReader::named(const Cursor& at, const char* key) {
   if (!block) {
     const std::vector<std::string> known = draft_.blocks.names();
     std::string hint = did_you_mean(*name, known);
-    if (hint.empty() && known.empty()) hint = "define it under \"blocks\", or include a file that does";
+    if (hint.empty())
+      hint = known.empty()
+                 ? "define it under \"blocks\", or include a file that does"
+                 : fmt::format("there {} {}", known.size() == 1 ? "is" : "are", nearest_listed(*name, known));
     cursor->error(fmt::format("unknown block '{}'", *name), hint);
     return nullptr;
   }
