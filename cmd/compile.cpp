@@ -113,6 +113,7 @@ int run(const Options& options) {
   std::erase_if(fitted.program.entry_points,
                 [&](const EntryPoint& entry) { return !is_printed(options, entry.name); });
   write_text(options.file, written(form, program));
+  tell_written(options.file, options.model.quiet);
   return kExitSuccess;
 }
 

@@ -363,6 +363,7 @@ int run(const Options& options) {
                            : format == "csv"  ? report_csv(layouts, top)
                            : format == "html" ? page_of(layouts, options, hardware)
                                               : report_json(layouts));
+  tell_written(options.file, options.model.quiet);
   return is_denied ? kExitUserError : kExitSuccess;
 }
 

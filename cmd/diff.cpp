@@ -113,6 +113,7 @@ int run(const Options& options) {
   write_text(options.output.file, as_json
                                       ? difference_json(difference)
                                       : difference_text(difference, width, static_cast<size_t>(options.top)));
+  tell_written(options.output.file, options.model.quiet);
   return kExitSuccess;
 }
 

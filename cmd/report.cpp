@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
@@ -73,6 +74,7 @@ int run(const RunReportOptions& options) {
   write_text(options.file, format == "html"   ? runs_html(report)
                            : format == "json" ? runs_json(report)
                                               : runs_text(report));
+  tell_written(options.file, options.quiet);
   return kExitSuccess;
 }
 

@@ -264,6 +264,7 @@ void write(const Options& options, const SearchReport& report, const Model& mode
   }
   if (!options.file.empty())
     write_text(options.file, layout_json(report.layouts.front().layout, doc_of(report), found_for(model)));
+  tell_written(options.file, options.model.quiet);
 }
 
 size_t thread_count(const Options& options) {
@@ -426,6 +427,7 @@ int run_over_annotations(const Options& options, const Model& model, const std::
                                          fmt::format("Found by mtfc search --annotations for {}, {}: {}",
                                                      cost.model, cost.entry, cost_text(*best)),
                                          found_for(model)));
+  tell_written(options.file, options.model.quiet);
   if (InterruptGuard::requested()) return tell_interrupt(cost_text(*best));
   return kExitSuccess;
 }

@@ -158,6 +158,7 @@ int write_job(Options& options, const std::vector<std::string>& given) {
   const BatchRun run{own_path(), std::filesystem::current_path().string(), options.run.checkpoint,
                      run_words(options, given, resumes)};
   write_text(options.file, batch_text(options.job, run));
+  tell_written(options.file, options.run.model.quiet);
   return kExitSuccess;
 }
 

@@ -20,9 +20,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <numeric>
 #include <sstream>
+#include <system_error>
 
 #include "cmd/files/files.h"
 #include "cmd/launch/host_lines.h"
@@ -31,7 +33,9 @@
 #include "cmd/launch/rank_processes.h"
 #include "cmd/launch/remote_shell.h"
 #include "cmd/terminal/interrupt.h"
+#include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/printable.h"
 #include "runtime/processes/host_cores.h"
 #include "runtime/processes/unique_fd.h"
 #include "runtime/processes/watchdog.h"
@@ -456,6 +460,15 @@ bool is_terminal(int stream) {
   if (isatty(stream)) return true;
   const char* streams = environment(kTerminalVariable);
   return streams && std::strchr(streams, '0' + stream) != nullptr;
+}
+
+void tell_written(const std::string& file, bool quiet) {
+  std::error_code error;
+  // A device or a pipe is read by something else.
+  if (quiet || file == "-" || !is_terminal(STDERR_FILENO) || !std::filesystem::is_regular_file(file, error))
+    return;
+  WorkWatch::make_way();
+  std::cerr << fmt::format("mtfc: wrote '{}'\n", printable(file));
 }
 
 StatusLine::Place status_place(bool quiet) {

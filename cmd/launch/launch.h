@@ -54,6 +54,8 @@ int end_interrupted(int signal);
 /// terminal_width returns that terminal's width.
 bool is_terminal(int stream);
 int terminal_width();
+/// Says that a command has written `file`, where a person watches: on standard error if that is a terminal, unless `quiet`.
+void tell_written(const std::string& file, bool quiet);
 /// Returns where the status line of a command goes: to a terminal or a file on standard error, or nowhere if `quiet`, or if
 /// MTFC_PROGRESS is 0 and it would be a file.
 StatusLine::Place status_place(bool quiet);

@@ -421,6 +421,12 @@ TEST_CASE("formats follow the name of the file") {
   const std::string report = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a -o ";
   CHECK(outcome_in_models(report + folder / "r.html") == "exit 0: ");
   CHECK(contents(folder / "r.html").starts_with("<!doctype html>"));
+  // Where a person watches, the file is named.
+  const std::string watched = "MTFC_TERMINAL=2 " + report + folder / "r.html",
+                    wrote = "mtfc: wrote '" + folder / "r.html" + "'\n";
+  CHECK(has(outcome_in_models(watched), wrote));
+  CHECK_FALSE(has(outcome_in_models(watched + " -q"), "wrote"));
+  CHECK_FALSE(has(outcome_in_models("MTFC_TERMINAL=2 " + report + "/dev/null --format html"), "wrote"));
   CHECK(outcome_in_models(report + folder / "r.csv") == "exit 0: ");
   CHECK(contents(folder / "r.csv").starts_with("number,model,"));
   CHECK(outcome_in_models(report + folder / "r") == "exit 0: ");

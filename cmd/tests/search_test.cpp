@@ -234,6 +234,8 @@ TEST_CASE("a search with a time limit says how much faster any other layout coul
   CHECK(has(text, "too many to count"));
   CHECK(has(text, "not proved to be the best: none is"));
   CHECK(has(contents(folder / "best.json"), "Not proved to be the best"));
+  CHECK(has(outcome_in_models("MTFC_TERMINAL=2 " + kSearch + "--mesh a:2 -o " + (folder / "two.json")),
+            "mtfc: wrote '" + (folder / "two.json") + "'\n"));
   const std::string stopped = outcome_in_models(kSearch + "--mesh a:2,b:2 --time-limit 0 --format json");
   CAPTURE(stopped);
   REQUIRE(has(stopped, "\n}\nmtfc: stopped: "));
