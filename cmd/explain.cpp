@@ -70,6 +70,7 @@ int run(const Options& options) {
   style.width = text_width(options.output.file, style.width);
   style.line_width = text_width(options.output.file, style.line_width);
   write_text(options.output.file, explained(options.what.value_or(""), style, as_json));
+  tell_written(options.output.file, options.model.quiet);
   return kExitSuccess;
 }
 

@@ -156,6 +156,7 @@ int run(const Options& options) {
                                 devices == 1 ? "" : "s"),
                     fmt::format("give a rank from 0 to {}", devices - 1));
   write_text(options.output.file, shown(options, program, entry, names, as_json));
+  tell_written(options.output.file, options.model.quiet);
   return kExitSuccess;
 }
 
