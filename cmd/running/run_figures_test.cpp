@@ -28,6 +28,7 @@ TEST_CASE("the efficiency of a run is not known where a step exceeds the peak ra
       "MFU not known (the peak rate of the profile is lower than what this machine does)";
   CHECK(mfu_text(given, 2, 1) == "MFU 25 %");
   CHECK(mfu_text(given, 0.5, 0.5) == "MFU 100 %");
+  CHECK(mfu_text({0.5, false, "h100"}, 2, 1) == "MFU 25 % of the peak rate of h100");
   CHECK(mfu_text(given, 0.25, 0.25) == too_low);
   CHECK(mfu_text(given, 2, 0.25) == too_low);  // a single step is proof
   CHECK(mfu_text(none, 2, 1) == "");

@@ -187,6 +187,7 @@ struct StepsTaken {
 StepWorkload workload_of(const ProgramRun& run, int64_t rows, const std::optional<Hardware>& peaks) {
   StepWorkload work = workload_of(run.executor.program(), run.main, rows, peaks ? &*peaks : nullptr);
   work.peak.is_measured = !run.measures.hardware;
+  if (run.measures.hardware) work.peak.profile = run.measures.hardware->name;
   return work;
 }
 

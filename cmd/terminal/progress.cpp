@@ -84,7 +84,8 @@ std::string mfu_text(const PeakTime& peak, double mean, double fastest) {
   if (!mfu) return "MFU not known (the peak rate was measured beside other work)";
   if (!peak.is_measured && peak.seconds > std::min(mean, fastest))
     return "MFU not known (the peak rate of the profile is lower than what this machine does)";
-  return fmt::format("MFU {:.3g} %", 100 * *mfu);
+  const std::string of = peak.profile.empty() ? "" : " of the peak rate of " + printable(peak.profile);
+  return fmt::format("MFU {:.3g} %{}", 100 * *mfu, of);
 }
 
 Progress::Progress(const RunLength& length, bool speaks, bool terminal, int width)
@@ -98,7 +99,7 @@ Progress::Progress(const RunLength& length, bool speaks, bool terminal, int widt
 void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers, double seconds) {
   if (!speaks_) return;
   const auto now = std::chrono::steady_clock::now();
-  const auto [done, steps, rows, tokens, peak] = length_;
+  const auto& [done, steps, rows, tokens, peak] = length_;
   const bool is_first = step <= done + 1;
   if (is_first) after_first_ = now;
   // A terminal is updated ten times a second; elsewhere a line is printed every tenth of the run and every

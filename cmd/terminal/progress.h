@@ -32,11 +32,13 @@ std::string progress_line(const ProgressParts& parts, size_t width);
 struct PeakTime {
   double seconds = 0;
   bool is_measured = false;  // the peak rate, by this run, and not given by a profile
+  std::string profile = {};  // the name of that profile
 };
 /// The efficiency (MFU) of steps that take `seconds`; nothing if it is not known. Nothing is faster than the peak rate, so a
 /// measured one that a step exceeds was measured beside other work, and is not the peak rate.
 std::optional<double> efficiency(const PeakTime& peak, double seconds);
-/// `MFU 45.8 %` of steps that take `mean` seconds, or that it is not known, and why: no step is faster than the peak rate permits,
+/// `MFU 45.8 %` of steps that take `mean` seconds, with the profile whose peak rate it is of (a profile may be of another
+/// machine); or that it is not known, and why: no step is faster than the peak rate permits,
 /// so that of a profile which the `fastest` step exceeds is too low. "" without a peak rate.
 std::string mfu_text(const PeakTime& peak, double mean, double fastest);
 
