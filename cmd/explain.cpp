@@ -67,6 +67,7 @@ int run(const Options& options) {
   show(warnings, options.model.quiet);
   const ExplainedProgram explains(model, layout, compile_options, program, entry);
   ExplanationStyle style{explains};
+  style.device_memory = hardware ? memory_of(*hardware) : 0;
   style.width = text_width(options.output.file, style.width);
   style.line_width = text_width(options.output.file, style.line_width);
   write_text(options.output.file, explained(options.what.value_or(""), style, as_json));

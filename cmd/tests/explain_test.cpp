@@ -342,7 +342,12 @@ TEST_CASE("with hardware, shardings are compared by the predicted time of a step
     CHECK(alternatives[i]["figures"]["step_s"] > 0);
     if (i > 0) CHECK(alternatives[i]["figures"]["step_s"] >= alternatives[i - 1]["figures"]["step_s"]);
   }
-  CHECK(has(outcome_in_models(command), "step time"));
+  const std::string table = outcome_in_models(command);
+  CAPTURE(table);
+  CHECK(has(table, "step time"));
+  // Memory is in the units of the 8 GB of a device.
+  CHECK(has(table, " MB\n"));
+  CHECK_FALSE(has(table, "iB"));
 }
 
 TEST_CASE("without an argument, the costliest collectives are listed, a line each") {

@@ -52,7 +52,7 @@ std::string percent_text(double now, double before) {
 }
 
 // The figures of the entry point as it is and with a change, one below the other.
-std::string compared_text(const LayoutFigures& now, const LayoutFigures& after) {
+std::string compared_text(const LayoutFigures& now, const LayoutFigures& after, int64_t device_memory) {
   std::vector<std::vector<std::string>> rows = {{"", "now", "after", ""}};
   if (now.seconds && after.seconds)
     rows.push_back({"predicted step time", seconds_text(*now.seconds), seconds_text(*after.seconds),
@@ -65,13 +65,14 @@ std::string compared_text(const LayoutFigures& now, const LayoutFigures& after) 
   add("collectives", now.collectives, after.collectives, grouped);
   add("arithmetic per device", now.flops, after.flops,
       [](int64_t count) { return count_text(count, "FLOP"); });
-  add("memory per device", now.memory, after.memory, bytes_text);
+  add("memory per device", now.memory, after.memory,
+      [&](int64_t bytes) { return bytes_beside(bytes, device_memory); });
   return columns(rows, 1);
 }
 
 // What plans are compared by, and how it differs from that of `now`.
 std::vector<std::string> figures_row(const std::string& what, const LayoutFigures& figures,
-                                     const LayoutFigures& now) {
+                                     const LayoutFigures& now, int64_t device_memory) {
   const bool is_timed = figures.seconds && now.seconds;
   return {what,
           is_timed ? seconds_text(*figures.seconds) : grouped(figures.cost),
@@ -79,7 +80,7 @@ std::vector<std::string> figures_row(const std::string& what, const LayoutFigure
                    : percent_text(static_cast<double>(figures.cost), static_cast<double>(now.cost)),
           grouped(figures.bytes),
           grouped(figures.collectives),
-          bytes_text(figures.memory)};
+          bytes_beside(figures.memory, device_memory)};
 }
 
 std::string origin_text(const FixedBy& origin) {
@@ -242,11 +243,11 @@ std::string alternatives_text(const TensorExplanation& explanation, const Explan
   if (all.empty()) return "  " + why_alone(explanation, mesh) + "\n";
   std::vector<std::vector<std::string>> rows = {
       {"", explanation.figures.seconds ? "step time" : "cost", "", "bytes sent", "collectives", "memory"}};
-  rows.push_back(figures_row("as it is", explanation.figures, explanation.figures));
+  rows.push_back(figures_row("as it is", explanation.figures, explanation.figures, style.device_memory));
   rows.back()[2] = "";
   for (size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
     rows.push_back(figures_row(printable(json_text(splits_of(explanation.type.dims, all[i].sharding), mesh)),
-                               all[i].figures, explanation.figures));
+                               all[i].figures, explanation.figures, style.device_memory));
   std::string text = columns(rows, 1);
   if (all.size() > kMostShown) {
     const size_t more = all.size() - kMostShown;
@@ -327,7 +328,7 @@ std::string explanation_text(const ReshardExplanation& explanation, const Explan
            lines("  ", fmt::format("none of the {} changes that were tried does", explanation.tried), style);
   text += "\n" + lines("", removal_head(explanation), style);
   text += lines("  ", change_text(explanation.removal->change, layout), style);
-  text += "\n" + compared_text(explanation.figures, explanation.removal->figures);
+  text += "\n" + compared_text(explanation.figures, explanation.removal->figures, style.device_memory);
   if (!explanation.instead.empty()) text += "\n";
   for (size_t i = 0; i < std::min(explanation.instead.size(), kMostInstead); ++i)
     text += lines("  instead: ", reshard_line(explanation.instead[i], layout.mesh), style);
@@ -338,7 +339,7 @@ std::string explanation_text(const ReshardExplanation& explanation, const Explan
   if (explanation.cheaper) {
     text += "\ncheaper, but with more arithmetic or memory on each device\n";
     text += lines("  ", change_text(explanation.cheaper->change, layout), style);
-    text += "\n" + compared_text(explanation.figures, explanation.cheaper->figures);
+    text += "\n" + compared_text(explanation.figures, explanation.cheaper->figures, style.device_memory);
   }
   return text;
 }
