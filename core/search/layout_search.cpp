@@ -64,8 +64,11 @@ int64_t memory_of(const SearchTask& task, const Program& program) {
   return std::max(program.arena_bytes(), task.prepared.compile(program.layout, others).arena_bytes());
 }
 
-// Made while the program is at hand, so that a search that is stopped can report what it has found.
-std::shared_ptr<const CostReport> report_of(const SearchTask& task, const Program& program) {
+// Made while the program is at hand, so that a search that is stopped can report what it has found; nothing if it does not fit,
+// as there may be very many such layouts.
+std::shared_ptr<const CostReport> report_of(const SearchTask& task, const Program& program,
+                                            const FoundLayout& found) {
+  if (!fits(task, static_cast<double>(found.memory))) return nullptr;
   const EntryPoint& entry = *program.find(task.options.entry);
   return std::make_shared<const CostReport>(
       cost_report(program, entry, predicted_counts(program, entry), &task.hardware));
@@ -98,7 +101,7 @@ CompiledLayout compile_layout(const SearchTask& task, Layout layout, double boun
   if (ranking.excludes(found.step_s)) return {true, std::move(found), true};
   found.memory = memory_of(task, *program);
   program->layout.mesh = found.layout.mesh;  // with its device order
-  found.report = report_of(task, *program);
+  found.report = report_of(task, *program, found);
   return {true, std::move(found)};
 }
 
@@ -169,7 +172,7 @@ bool reconsider(const SearchTask& task, Findings& findings) {
     try {
       const Program program = task.prepared.compile(found.layout);
       found.memory = program.arena_bytes();
-      found.report = report_of(task, program);
+      found.report = report_of(task, program, found);
     } catch (const Stopped&) {
       findings.is_stopped = true;
       findings.slow.push_back(std::move(found));
