@@ -36,8 +36,8 @@ MetricSummary loss_of(const MetricsLog& log, const std::string& prefix = "") {
   return column ? summary_of(log, *column) : MetricSummary{};
 }
 
-// The seconds of a step: the median.
-// The mean of the steps but for the first of each process, as a run states it at its end; of a single step, its time.
+// The seconds of a step: the mean of the steps but for the first of each process, as a run states it at its end; of a
+// single step, its time.
 std::optional<double> step_seconds(const MetricsLog& log) {
   const MetricsColumn *column = log.find("step_time"), *wall = log.find("wall_time");
   if (!column) return std::nullopt;

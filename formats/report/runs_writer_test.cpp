@@ -158,7 +158,7 @@ TEST_CASE("a page begins with a sentence, and has figures before the facts") {
   CHECK(has(
       both,
       "<p class=verdict>a&lt;b&gt;.jsonl and c.jsonl end with the same loss, 2 after 4 steps each; a step "
-      "of both takes 250 ms.</p>"));
+      "of both takes 208 ms.</p>"));
   CHECK(both.find("<th scope=row>loss, at last</th>") < both.find("<th scope=row>command</th>"));
   CHECK(both.find("<details class=more><summary>Commands, layouts and hosts</summary>") <
         both.find("<th scope=row>command</th>"));
