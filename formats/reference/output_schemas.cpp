@@ -56,8 +56,9 @@ Json explained_reshard_schema() {
                  {"halos", reference("halos")},
                  {"moves_pieces_for", text("the operation whose pieces are exchanged")},
                  {"maker", operation},
-                 {"readers", list_of(operation)}},
-                {"from", "to", "dims_after", "halos", "moves_pieces_for"});
+                 {"readers", list_of(operation)},
+                 {"tensors_with_it", whole("other tensors that the step moves together with it")}},
+                {"from", "to", "dims_after", "halos", "moves_pieces_for", "tensors_with_it"});
 }
 
 Json reason_schema() {
@@ -112,14 +113,16 @@ Json explained_list() {
 Json explained_step() {
   const Json figures = reference("figures"), change = reference("change");
   Json properties = explanation_head();
-  properties.update({{"reshard", reference("reshard")},
-                     {"figures", figures},
-                     {"tried", whole("layouts that were compiled")},
-                     {"removal", or_null(record({{"change", change},
-                                                 {"figures", figures},
-                                                 {"instead", list_of(reference("reshard"))}}))},
-                     {"cheaper", record({{"change", change}, {"figures", figures}})}});
-  return record(std::move(properties), {"cheaper"});
+  properties.update(
+      {{"reshard", reference("reshard")},
+       {"with", list_of(reference("reshard"), "other tensors that the step moves, largest first")},
+       {"figures", figures},
+       {"tried", whole("layouts that were compiled")},
+       {"removal",
+        or_null(
+            record({{"change", change}, {"figures", figures}, {"instead", list_of(reference("reshard"))}}))},
+       {"cheaper", record({{"change", change}, {"figures", figures}})}});
+  return record(std::move(properties), {"with", "cheaper"});
 }
 
 Json explained_tensor() {

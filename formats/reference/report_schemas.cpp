@@ -54,7 +54,7 @@ Json memory_schema() {
 }
 
 Json step_schema() {
-  return record({{"name", text("of what it makes")},
+  return record({{"name", text("of what it makes; of several tensors, of the largest")},
                  {"kind", text("the operation or collective")},
                  {"source", text("JSON pointer of the operation in the model, or \"\"")},
                  {"phase", name_of<Phase>()},
@@ -66,8 +66,9 @@ Json step_schema() {
                  {"begin_s", real()},
                  {"end_s", real()},
                  {"bound", text("what limits it")},
-                 {"at_peak_s", real("at the peak rates of the hardware")}},
-                {"seconds", "begin_s", "end_s", "bound", "at_peak_s"});
+                 {"at_peak_s", real("at the peak rates of the hardware")},
+                 {"tensors_with_it", whole("other tensors that it moves together with that of its name")}},
+                {"seconds", "begin_s", "end_s", "bound", "at_peak_s", "tensors_with_it"});
 }
 
 Json tensor_schema() {
