@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -390,7 +391,12 @@ TEST_CASE("the layouts that no other one dominates are drawn below the table") {
   const size_t drawing = text.find("\ntime of a step (to the right) and memory per device (upwards)\n");
   REQUIRE(drawing != std::string::npos);
   CHECK(text.find("alignment and gaps") < drawing);
-  CHECK(text.find("[1]", drawing) != std::string::npos);
+  // Each layout of the table, by its number in the sweep.
+  const std::regex number("\\[[0-9]+\\]");
+  const std::string table = text.substr(0, drawing), drawn = text.substr(drawing);
+  REQUIRE(std::regex_search(table, number));
+  for (std::sregex_iterator at(table.begin(), table.end(), number), end; at != end; ++at)
+    CHECK_MESSAGE(has(drawn, at->str()), at->str());
   CHECK(!has(outcome_in_models(sweep), "upwards"));
   CHECK(!has(outcome_in_models(sweep + "--pareto --format csv"), "upwards"));
 }
