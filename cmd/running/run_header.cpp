@@ -59,11 +59,6 @@ std::string layout_of(const Layout& layout) {
                      layout.rules.empty() ? "" : "layout ", rules);
 }
 
-bool is_given(const std::string& input, const std::vector<std::string>& given) {
-  return std::any_of(given.begin(), given.end(),
-                     [&](const std::string& value) { return value.starts_with(input + "="); });
-}
-
 // The data of the inputs that the entry point has, in their order.
 std::vector<const InputData*> data_of(const EntryPoint& entry, const std::vector<InputData>& inputs) {
   std::vector<const InputData*> found;
@@ -82,6 +77,11 @@ std::string are(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+bool is_given(const std::string& input, const std::vector<std::string>& given) {
+  return std::any_of(given.begin(), given.end(),
+                     [&](const std::string& value) { return value.starts_with(input + "="); });
+}
 
 std::string run_header(const Program& program, const EntryPoint& entry, const RunExtent& extent,
                        const RunPlace& place) {

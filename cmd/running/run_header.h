@@ -35,11 +35,14 @@ std::string run_header(const Program& program, const EntryPoint& entry, const Ru
 /// A warning if the ranks of the profile had other threads than those of the run, or "".
 std::string threads_warning(const Hardware& hardware, const Mesh& mesh, const RunPlace& place);
 
+/// True if one of the values of --input (NAME=SPEC) is for this input. All other data is the model's own.
+bool is_given(const std::string& input, const std::vector<std::string>& given);
+
 /// A line with the data of the entry point's inputs, or "" if it has none:
 ///
 ///   data: images from idx:train-images.gz,scale=1/255; labels from random:int,hi=classes (the model's own)
 ///
-/// `given`: the values of --input (NAME=SPEC); all other data is the model's own.
+/// `given`: the values of --input.
 std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
                       const std::vector<std::string>& given);
 

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <set>
 
+#include "cmd/running/run_header.h"
 #include "core/tensors/random_bits.h"
 #include "runtime/processes/job.h"
 #include "runtime/processes/watchdog.h"
@@ -151,7 +152,7 @@ void require_same_files(Processes& processes, const std::vector<FileSample>& fil
   if (!error.empty()) throw AgreedError(error);
 }
 
-void warn_of_changed_files(const RunData& data) {
+void warn_of_changed_files(const RunData& data, const std::vector<std::string>& given) {
   if (!data.start) return;
   for (const auto& [input, now] : input_files(data.inputs)) {
     const auto at = data.start->files.find(input);
@@ -165,6 +166,15 @@ void warn_of_changed_files(const RunData& data) {
                                                now.path, data.checkpoint);
     std::cerr << fmt::format("mtfc: warning: the data of the input '{}' have changed: {}{}\n", input, what,
                              before.path == now.path ? "" : fmt::format(" of '{}'", before.path));
+  }
+  for (const InputData& input : data.inputs) {
+    const auto before = data.start->files.find(input.input);
+    if (before == data.start->files.end() || file_of(input) || is_given(input.input, given)) continue;
+    std::cerr << fmt::format(
+        "mtfc: warning: the data of the input '{}' have changed: they are the model's own, {}, but '{}' was "
+        "made with "
+        "'{}' (give it again with --input)\n",
+        input.input, input.spec, data.checkpoint, before->second.path);
   }
 }
 

@@ -432,7 +432,7 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   executor.load(run.main);
   run.peaks = peaks_of(run);
   require_same_files(run.processes(), files_of(data));
-  if (run.talks()) warn_of_changed_files(data);
+  if (run.talks()) warn_of_changed_files(data, options.inputs);
   require_intact(run.processes(), data.values);
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files

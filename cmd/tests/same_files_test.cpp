@@ -107,6 +107,8 @@ TEST_CASE("ranks that load different weights end with one line") {
 
 TEST_CASE("a run that continues with other data warns of them") {
   const TrainingFolder folder;
+  const std::string model = folder.read("model.json");
+  folder.write("model.json", R"({"data": {"x": "random:normal"}, )" + model.substr(model.find('{') + 1));
   REQUIRE(folder.said("$RUN --steps 1 --checkpoint ck") == "exit 0: ");
   const Json notes = Json::parse(folder.read("ck/step_00000001/checkpoint.json"));
   CHECK(notes["files"]["x"]["file"] == "x.npy");
@@ -116,8 +118,8 @@ TEST_CASE("a run that continues with other data warns of them") {
   const auto said = [&](const std::string& input, const std::string& mesh) {
     fs::remove_all(folder.path / "more");
     fs::copy(folder.path / "ck", folder.path / "more", fs::copy_options::recursive);
-    const std::string text = folder.said(
-        "$MTFC run model.json --steps 2 --checkpoint more --resume --input x=" + input + mesh + " >out");
+    const std::string text = folder.said("$MTFC run model.json --steps 2 --checkpoint more --resume " +
+                                         (input.empty() ? "" : "--input x=" + input) + mesh + " >out");
     CHECK(text.starts_with("exit 0: "));
     const size_t at = text.find("mtfc: warning: ");
     return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
@@ -129,6 +131,10 @@ TEST_CASE("a run that continues with other data warns of them") {
     CHECK(said("x.npy", mesh).empty());
     CHECK(said("same.npy", mesh).empty());
     CHECK(said("random:normal", mesh).empty());
+    CHECK(
+        said("", mesh) ==
+        "mtfc: warning: the data of the input 'x' have changed: they are the model's own, random:normal, but "
+        "'more/step_00000001' was made with 'x.npy' (give it again with --input)");
     std::string other = bytes;
     other.back() = static_cast<char>(other.back() ^ 1);
     std::ofstream(folder / "x.npy", std::ios::binary) << other;
