@@ -208,6 +208,10 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   std::vector<std::string> sets = options.model.sets;
   for (std::string& set : sizes(given, options)) sets.push_back(std::move(set));
   auto [model, layouts] = read_sized(sources, options, sets, warnings);
+  // The sizes that a layout was found for are compared with those of the model as it is given, and not with one sequence.
+  const auto is_about_sizes = [](const Diagnostic& note) { return note.location.pointer == "/found_for"; };
+  std::erase_if(warnings, is_about_sizes);
+  std::copy_if(first_warnings.begin(), first_warnings.end(), std::back_inserter(warnings), is_about_sizes);
   const Annotations check_names(model, layouts.front());
   const Model whole = std::exchange(model, only_decode(model));
   facts.positions = decode_positions(*model.decode);

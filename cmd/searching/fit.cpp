@@ -257,7 +257,8 @@ int run_fit(const FitArguments& arguments) {
   for (const FitTrial& trial : result.smallest) least = std::min(least, trial.memory);
   const std::string larger = larger_profiles(least, limit, hardware);
   throw RunError(fmt::format(
-      "nothing fits into {} per device: use more devices, other rules or another --memory-limit{}",
+      "nothing fits into {} per device with the batch split: use more devices, rules that split other "
+      "dimensions (search without --fit tries them) or another --memory-limit{}",
       memory_text(limit), larger.empty() ? "" : "; " + larger));
 }
 

@@ -144,7 +144,8 @@ TEST_CASE("where nothing fits, --fit says what is missing, and bad arguments are
   CHECK(nothing.find("2 devices: nothing fits; variables and the optimizer's state alone take ") !=
         std::string::npos);
   CHECK(nothing.find("\ntried 0 training steps in ") != std::string::npos);
-  CHECK(nothing.find("mtfc: error: nothing fits into 1 KiB per device: use more devices") !=
+  CHECK(nothing.find(
+            "mtfc: error: nothing fits into 1 KiB per device with the batch split: use more devices") !=
         std::string::npos);
   CHECK(outcome_in_models(fit) ==
         "exit 2: mtfc: error: --fit needs the number of devices that there may be (give --devices N)\n");

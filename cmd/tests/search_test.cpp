@@ -77,6 +77,13 @@ TEST_CASE("a layout that is found says so where it is used for other sizes") {
     CHECK(!has(outcome_in_models("$MTFC check mnist_conv.json --layout " + layout),
                "the layout was found for"));
   }
+  // A single sequence that is generated is no other size of the model.
+  const std::string generate =
+      "$MTFC generate char_lm.json --set layers=1 --prompt a --length 2 --layout " +
+      folder.write("lm.json",
+                   R"({"mesh": {"p": 1}, "found_for": {"model": "char_lm", "sizes": {"batch": 16}}})");
+  CHECK(!has(outcome_in_models(generate), "found for"));
+  CHECK(has(outcome_in_models(generate + " --set batch=4"), "the layout was found for batch=16"));
 }
 
 TEST_CASE("a layout with a proposed order of devices is written with it") {
