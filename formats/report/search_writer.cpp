@@ -85,8 +85,13 @@ std::string counted_devices(int64_t devices) {
 // What the search was over, without which "the fastest" says nothing.
 std::string space_text(const SearchReport& report) {
   const SearchCounts& counts = report.result.counts;
+  const std::vector<FoundLayout>& best = report.result.best;
+  const bool fits_by_choice =
+      std::any_of(best.begin(), best.end(), [](const FoundLayout& found) { return found.is_fitted; });
   return fmt::format(
-      "of all rules for whole dimensions, without ZeRO, annotations and propagation, on {} mesh{}",
+      "of all rules for whole dimensions, without ZeRO, annotations and propagation{}, on {} mesh{}",
+      fits_by_choice ? ", with a quick choice of what is computed again (cost-report may find a better one)"
+                     : "",
       grouped(counts.meshes), counts.meshes == 1 ? "" : "es");
 }
 

@@ -83,6 +83,11 @@ TEST_CASE("what was searched, and whether it is proved") {
   CHECK(table(result, 400).ends_with("\n" + proved + "\n"));
   CHECK(table(result, 400).find("searched") == std::string::npos);
   CHECK(table(result, 400).find("how the others differ") == std::string::npos);
+  SearchResult fitted = result;
+  fitted.best.front().is_fitted = true;
+  CHECK(table(fitted, 400)
+            .find("without ZeRO, annotations and propagation, with a quick choice of what is computed again "
+                  "(cost-report may find a better one), on 1 mesh\n") != std::string::npos);
   SearchResult fewer = result;
   fewer.devices = 512;
   fewer.fewer = FoundLayout{{Mesh({{"rows", 2}}), {{"batch", {0}, {}}}}};
