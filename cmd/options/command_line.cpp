@@ -152,7 +152,7 @@ UserError unknown_command(const std::string& word, const CLI::App& app, const st
   return UserError(fmt::format("there is no command '{}'", word), hint.empty() ? help : hint);
 }
 
-// What an argument that the command does not take is meant for; "" if it may be anything.
+// Returns a hint at what an argument that the command does not take is meant for, or "" if it may be anything.
 std::string hint_of_word(const std::string& word, const CLI::App& used, const ParserNotes& notes) {
   if (const auto command = notes.commands.find(&used);
       command != notes.commands.end() && command->second.hint_of_extra)

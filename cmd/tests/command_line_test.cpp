@@ -462,7 +462,7 @@ TEST_CASE("a memory limit refuses before anything runs") {
     CHECK(text.find("variable w1 (3.06 MiB)") != std::string::npos);
     CHECK(printed(command + fits + "1MiB") == "exit 2: ");
   }
-  // Of a tensor that a step works in, too, its kind is said once.
+  // The message says "workspace" once, although the name of such a tensor begins with the same word.
   const std::string convolution = said("run mnist_conv.json --mesh a:2 --layout batch:a --memory-limit 1MiB");
   CAPTURE(convolution);
   CHECK(convolution.find("the largest tensors are workspace of conv2/") != std::string::npos);

@@ -427,7 +427,7 @@ TEST_CASE("formats follow the name of the file") {
   const std::string report = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a -o ";
   CHECK(outcome_in_models(report + folder / "r.html") == "exit 0: ");
   CHECK(contents(folder / "r.html").starts_with("<!doctype html>"));
-  // Where a person watches, the file is named.
+  // The command names the file that it has written if standard error is a terminal.
   const std::string watched = "MTFC_TERMINAL=2 " + report + folder / "r.html",
                     wrote = "mtfc: wrote '" + folder / "r.html" + "'\n";
   CHECK(has(outcome_in_models(watched), wrote));

@@ -40,7 +40,8 @@ bool has_best(const std::vector<ComparedLayout>& layouts);
 
 /// Indices of the layouts that no other one dominates, the shortest step first. A layout dominates another if it is as good in
 /// the time of a step (without a prediction, in bytes sent), in the memory at the peak and in the number of devices, and better
-/// in one of them, by however little. Layouts that do not fit are left out unless none fits; layouts that are equal in all three stay together.
+/// in one of them, by however little. Layouts that do not fit are left out unless none fits; layouts that are equal in all
+/// three stay together.
 std::vector<size_t> pareto_front(const std::vector<ComparedLayout>& layouts);
 
 /// Indices into `report.steps`, the costliest first: the longest, or, without a prediction, those with the

@@ -23,7 +23,7 @@ struct FoundLayout {
   int64_t equals = 0;      // the number of other compiled layouts with the same figures
   int64_t variants = 0;    // the number of other compiled layouts of the family
   bool is_fitted = false;  // fits only because it computes tensors again
-  /// Of the entry point that is timed. Nothing for a layout that does not fit, or was far behind the best.
+  /// The report covers the entry point that is timed. A layout that does not fit, or was far behind the best, has none.
   std::shared_ptr<const CostReport> report = nullptr;
 };
 

@@ -20,13 +20,14 @@ struct FoundFor {
   Location location = {};                     // in the file of the layout
 };
 
-/// What the file of a layout for this model records.
+/// Returns what the file of a layout that was found for this model records.
 FoundFor found_for(const Model& model);
 
 /// Reads the value of the key "found_for". Records errors in the sink of `at`.
 FoundFor read_found_for(const Cursor& at);
 
-/// The note that this model of the same name has other sizes; nothing if it has the same ones, and for another model.
+/// Returns a note if the model has the recorded name but other sizes. Returns nothing if the sizes are equal or the name is
+/// another one.
 std::optional<Diagnostic> other_sizes_note(const FoundFor& found, const Model& model);
 
 }  // namespace mtfc

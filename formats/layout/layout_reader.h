@@ -30,7 +30,7 @@ struct ZeroStage {
   Location location;
 };
 
-/// What the sources state besides the layout.
+/// LayoutExtras hold what the sources state besides the layout.
 struct LayoutExtras {
   std::optional<ZeroStage> zero = {};  // with_zero_stage() of core/model/zero_stage.h adds it to the layout
   std::optional<FoundFor> found_for = {};

@@ -46,7 +46,7 @@ class Feed {
   void fill_training(int64_t step);
   /// Fills the inputs of batch `batch` of an evaluation.
   void fill_evaluation(int64_t batch);
-  /// Where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted from 0, or
+  /// Says where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted from 0, or
   /// ` (in the row from token 512 of corpus.txt on)`; "" if it is from no file.
   std::string origin(const std::string& input, int64_t row, int64_t step, bool training);
   /// The number of whole batches in the shortest finite source, with PresentRows including the padded one;
