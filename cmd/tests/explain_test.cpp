@@ -481,6 +481,9 @@ TEST_CASE("what explain can't find is an error") {
   CHECK(has(outcome_in_models("$MTFC explain transformer_lm.json 'layer_*/self/attention/wq'"),
             "exit 2: mtfc: error: 'layer_*/self/attention/wq' is a pattern, and one tensor is explained at a "
             "time ('layer_0/self/attention/wq' matches it; mtfc show lists all that do)\n"));
+  CHECK(has(outcome_in_models("$MTFC explain transformer_lm.json 'layer_*/self/wq'"),
+            "exit 2: mtfc: error: 'layer_*/self/wq' is a pattern, and one tensor is explained at a time (no "
+            "tensor of train matches it)\n"));
   for (const char* asking : {"explain", "show"})
     CHECK(has(outcome_in_models(fmt::format("$MTFC {} transformer_lm.json layer_0/wq", asking)),
               "exit 2: mtfc: error: train has no tensor 'layer_0/wq' (did you mean "

@@ -58,7 +58,7 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
     if (first.empty() && explained.names.fits(pattern, name) && !forms_of(explained.entry, name).empty())
       first = name;
   throw UserError(fmt::format("'{}' is a pattern, and one tensor is explained at a time", pattern),
-                  first.empty() ? "mtfc show lists the tensors that match a pattern"
+                  first.empty() ? fmt::format("no tensor of {} matches it", explained.entry.name)
                                 : fmt::format("'{}' matches it; mtfc show lists all that do", first));
 }
 
