@@ -40,6 +40,7 @@ extern const CompositeDef kComposite = {
     .in_evaluation = kAsInTraining,
     .in_f32 = true,
     .reads_logits = true,
+    .gives_distribution = true,
 };
 
 }  // namespace mtfc::softmax_composite

@@ -305,6 +305,8 @@ struct CompositeDef {
   bool in_f32 = false;
   /// Its first operand are logits, which mixed precision (core/model/precision.h) keeps in f32.
   bool reads_logits = false;
+  /// Its result is a distribution, which no operation should read as logits.
+  bool gives_distribution = false;
 };
 inline constexpr std::nullptr_t kGradientOfParts = nullptr;
 inline constexpr std::nullptr_t kAsInTraining = nullptr;

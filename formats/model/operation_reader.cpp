@@ -359,6 +359,7 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const Ca
                         draft_.builder.dims(results.front()));
     if (op && op->family == Family::kContraction && attributes.has("over"))
       doubt_contraction(at, operands, draft_.builder.dims(results.front()));
+    if (!op && find_composite(kind)->reads_logits) doubt_logits(at, *find_composite(kind), operands.front());
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;
   } catch (const OpError& error) {
@@ -388,6 +389,18 @@ void OperationReader::doubt_relabelling(const Cursor& at, const std::string& kin
           "others",
           kind, to_string(from), to_string(to), names),
       hint);
+}
+
+// Warns of an operation on logits that is given a distribution, and so takes the softmax of a softmax.
+void OperationReader::doubt_logits(const Cursor& at, const CompositeDef& composite, TensorId logits) {
+  const Tensor& tensor = draft_.builder.graph().tensor(logits);
+  const Node& producer = draft_.builder.graph().node(tensor.node);
+  if (producer.kind != NodeKind::kComposite || !producer.composite->gives_distribution) return;
+  draft_.sink.warning(
+      at.location(),
+      fmt::format("'{}' computes the softmax of its first operand, but '{}' is the result of a {} already",
+                  composite.signature.name, tensor.name, producer.composite->signature.name),
+      "give it the logits, which are the operand of the softmax");
 }
 
 // Warns of a product that sums over dimensions of one operand alone, and not over one that both have, where each has

@@ -69,6 +69,7 @@ class OperationReader {
   bool settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types);
   const Symbol* assigned_variable(const Cursor& target, const std::string& name);
   void doubt_relabelling(const Cursor& at, const std::string& kind, const Dims& from, const Dims& to);
+  void doubt_logits(const Cursor& at, const CompositeDef& composite, TensorId logits);
   void doubt_contraction(const Cursor& at, const std::vector<TensorId>& operands, const Dims& result);
   bool check_operand_count(const Cursor& at, const std::string& kind, size_t count);
   bool check_results(const Cursor& at, const std::string& kind, const std::vector<TensorId>& results);
