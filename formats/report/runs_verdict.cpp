@@ -86,9 +86,13 @@ std::string validation_text(const MetricsLog& log) {
   const auto [least, last] = texts_of(valid.least, valid.last);
   if (valid.steps == 1)
     return fmt::format("; the validation loss was {} at step {}", last, grouped(valid.last_step));
-  if (valid.least == valid.last) return fmt::format("; the validation loss was least at the end ({})", last);
-  return fmt::format("; the validation loss was least at step {} ({}), and {} at the end",
-                     grouped(valid.least_step), least, last);
+  const std::string end =
+      valid.last_step == last_step(log) ? "at the end" : fmt::format("at step {}", grouped(valid.last_step));
+  if (valid.least == valid.last)
+    return fmt::format("; the validation loss was least {} ({}){}", end, last,
+                       valid.last_step == last_step(log) ? "" : ", where it was last measured");
+  return fmt::format("; the validation loss was least at step {} ({}), and {} {}", grouped(valid.least_step),
+                     least, last, end);
 }
 
 // Says from which step on the loss is not finite, or in how many steps it is not.

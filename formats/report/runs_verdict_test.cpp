@@ -80,6 +80,14 @@ TEST_CASE("the least validation loss is named with its step") {
   CHECK(verdict_of(second + "2.5}\n") ==
         "The loss fell from 4 to 1 in 4 steps; the validation loss was least at step 2 (2), and 2.5 at the "
         "end.");
+  const std::string on = "\n{\"step\":5,\"loss\":1}\n";
+  CHECK(verdict_of(second + "1.5}" + on) ==
+        "The loss fell from 4 to 1 in 5 steps; the validation loss was least at step 4 (1.5), where it was "
+        "last "
+        "measured.");
+  CHECK(verdict_of(second + "2.5}" + on) ==
+        "The loss fell from 4 to 1 in 5 steps; the validation loss was least at step 2 (2), and 2.5 at step "
+        "4.");
 }
 
 TEST_CASE("several runs: which ends with the least loss, and which is faster") {
