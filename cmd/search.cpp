@@ -244,11 +244,11 @@ std::vector<ComparedLayout> reports_of(SearchResult& result, const Model& model,
 std::string doc_of(const SearchReport& report) {
   const CostReport& best = *report.layouts.front().report;
   const FoundLayout& found = report.result.best.front();
-  return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} per device{}",
-                     report.result.is_proved ? "Found" : "Not proved to be the best, found", best.model,
-                     best.entry, seconds_text(best.time->step_s), best.time->hardware,
-                     bytes_in(best, found.memory),
-                     found.is_fitted ? fmt::format(" with --memory-limit {}", report.memory_limit) : "");
+  return fmt::format(
+      "{} by mtfc search for {}, {}: a step of {} on {}, {} per device{}",
+      report.result.is_proved ? "Found" : "Not proved to be the best, found", best.model, best.entry,
+      seconds_text(best.time->step_s), best.time->hardware, bytes_in(best, found.memory),
+      found.is_fitted ? fmt::format(" with --memory-limit {}", bytes_argument(report.memory_limit)) : "");
 }
 
 void write(const Options& options, const SearchReport& report, const Model& model) {

@@ -181,7 +181,8 @@ std::string run_options(const FitArguments& arguments, const FitTrial& fit, int6
   if (arguments.model.dtype) text += " --dtype " + *arguments.model.dtype;
   if (arguments.model.propagate) text += " --propagate";
   if (fit.microbatches > 1) text += fmt::format(" --microbatches {}", fit.microbatches);
-  if (fit.recomputation || fit.turned > 0 || fit.scatters) text += fmt::format(" --memory-limit {}", limit);
+  if (fit.recomputation || fit.turned > 0 || fit.scatters)
+    text += fmt::format(" --memory-limit {}", bytes_argument(limit));
   return text;
 }
 

@@ -62,7 +62,7 @@ std::string fitted_text(const SearchReport& report, const TableOptions& options)
   if (count == 0) return "";
   return wrapped("",
                  fmt::format("{} fit{} only with --memory-limit {}, which computes activations again", fitted,
-                             count == 1 ? "s" : "", report.memory_limit),
+                             count == 1 ? "s" : "", bytes_argument(report.memory_limit)),
                  " ", options.width);
 }
 

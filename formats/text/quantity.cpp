@@ -53,6 +53,12 @@ std::string memory_text(int64_t bytes) {
   return text.empty() ? bytes_text(bytes) : text;
 }
 
+std::string bytes_argument(int64_t bytes) {
+  std::string text = memory_text(bytes);
+  std::erase(text, ' ');
+  return parse_bytes(text) == bytes ? text : fmt::to_string(bytes);
+}
+
 std::string bytes_beside(int64_t bytes, int64_t memory) {
   return is_decimal(memory) ? scaled(bytes, 1000, kDecimal, "B") : bytes_text(bytes);
 }

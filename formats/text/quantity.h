@@ -13,6 +13,8 @@ std::string bytes_text(int64_t bytes);
 /// The memory of a device, or a limit of it, as people call it: `80 GB` for 80e9 bytes, `16 GiB` for 16 * 2^30; otherwise
 /// bytes_text().
 std::string memory_text(int64_t bytes);
+/// Bytes as an option takes them, in few characters and exactly: `80GB`, `1.5GiB`, `699999`.
+std::string bytes_argument(int64_t bytes);
 /// True if memory_text() shows so many bytes in powers of 1000; false for 0.
 bool is_decimal(int64_t bytes);
 /// In powers of 1000 if `memory` is_decimal(), otherwise, and where that is 0, in powers of 1024; three significant digits.

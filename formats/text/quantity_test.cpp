@@ -18,6 +18,18 @@ TEST_CASE("the memory of a device is called as people call it") {
   CHECK(memory_text(33'543'786'496) == "31.2 GiB");  // as measured
 }
 
+TEST_CASE("bytes of an option are exact") {
+  CHECK(bytes_argument(80'000'000'000) == "80GB");
+  CHECK(bytes_argument(int64_t{20} << 20) == "20MiB");
+  CHECK(bytes_argument((int64_t{3} << 30) / 2) == "1.5GiB");
+  CHECK(bytes_argument(33'543'786'496) == "33543786496");
+  for (const int64_t bytes :
+       {int64_t{1}, int64_t{1000}, int64_t{400'000}, int64_t{699'999}, int64_t{31'070'000'000}}) {
+    CAPTURE(bytes);
+    CHECK(parse_bytes(bytes_argument(bytes)) == bytes);
+  }
+}
+
 TEST_CASE("what is compared with a memory is in its units") {
   CHECK(bytes_beside(61'203'283'968, 80'000'000'000) == "61.2 GB");
   CHECK(bytes_beside(61'203'283'968, int64_t{64} << 30) == "57.0 GiB");
