@@ -312,8 +312,9 @@ std::string launcher_failure(int status, int code, int lost_host, int lost_rank,
   if (lost_rank >= 0)
     return fmt::format("{} no longer answers; the run has ended", host_text(lost_rank, hosts));
   if (lost_host >= 0 && static_cast<size_t>(lost_host) < hosts.size())
-    return fmt::format("the launcher has lost its connection to host '{}'; the run has ended",
-                       hosts[static_cast<size_t>(lost_host)].name);
+    return fmt::format(
+        "the launcher can't reach host '{}', or has lost its connection to it; the run has ended",
+        hosts[static_cast<size_t>(lost_host)].name);
   if (WIFSIGNALED(status))
     return fmt::format("mpiexec was killed by signal {} ({}); the run has ended", WTERMSIG(status),
                        strsignal(WTERMSIG(status)));
