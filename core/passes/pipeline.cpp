@@ -273,7 +273,10 @@ Program compile_planned(const Model& model, const Layout& layout, const StateSpl
 
 bool verifies_by_default() {
 #ifdef NDEBUG
-  static const bool kVerifies = std::getenv("MTFC_VERIFY_PASSES") != nullptr;
+  static const bool kVerifies = [] {
+    const char* const said = std::getenv("MTFC_VERIFY_PASSES");
+    return said && said != std::string_view("0");
+  }();
   return kVerifies;
 #else
   return true;

@@ -20,7 +20,7 @@ struct OfferedAxes;
 struct PlanConditions;
 
 /// Returns whether compile() verifies the result of each pass by default: in debug builds, and if the
-/// environment variable MTFC_VERIFY_PASSES is set, as it is in tests.
+/// environment variable MTFC_VERIFY_PASSES is set to another value than 0, as it is in tests.
 bool verifies_by_default();
 
 /// Names of forward tensors. Those that are constants, leaves, results of loops or outputs, and those that the backward
