@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -16,6 +18,9 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kLargePages = int64_t{8} << 20;
+// Smaller arenas are not mapped: to unmap one costs more than to run a small program on it.
+constexpr int64_t kMapped = int64_t{64} << 10;
+constexpr size_t kPage = 4096;
 
 // The bytes that can be touched without driving the machine out of memory; negative if the system doesn't
 // say.
@@ -44,6 +49,15 @@ void require_memory(int64_t bytes) {
 }
 
 Arena::Arena(int64_t bytes) : bytes_(bytes) {
+  if (bytes < kMapped) {
+    const size_t held = (static_cast<size_t>(bytes) / kPage + 1) * kPage;
+    void* memory = std::aligned_alloc(kPage, held);
+    if (!memory) throw std::bad_alloc();
+    std::memset(memory, 0, held);
+    start_ = static_cast<std::byte*>(memory);
+    release_ = [memory] { std::free(memory); };
+    return;
+  }
   require_memory(bytes);
   void* memory = mmap(nullptr, static_cast<size_t>(std::max<int64_t>(bytes, 1)), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

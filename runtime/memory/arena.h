@@ -1,6 +1,6 @@
 #pragma once
 // The memory of one device: a single allocation, planned by the compiler, in which every buffer has a fixed
-// offset. It starts as zeros. It is either mapped here, in which case untouched pages cost nothing, or
+// offset. It starts as zeros. It is either allocated here, in which case untouched pages of a large one cost nothing, or
 // borrowed from memory that the ranks of a node share (runtime/comm/mpi/node_memory.h).
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace mtfc {
 
 class Arena {
  public:
-  /// Throws RunError if `bytes` exceed the free memory of the machine.
+  /// Throws RunError if `bytes` exceed the free memory of the machine, std::bad_alloc if a small one can't be had.
   explicit Arena(int64_t bytes);
   /// Borrowed memory, all zero and aligned to pages; `release` is called by the destructor.
   Arena(std::byte* start, int64_t bytes, std::function<void()> release);
