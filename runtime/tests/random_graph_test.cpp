@@ -21,9 +21,9 @@
 namespace mtfc::random_graph_test {
 namespace {
 
-constexpr int64_t kCases = kSanitized ? 150 : 500;
+constexpr int64_t kCases = kSanitized ? 100 : 500;
 constexpr int64_t kAnnotatedCases =
-    kSanitized ? 50 : 150;  // plans of small tensors over several axes take long to choose
+    kSanitized ? 30 : 150;  // plans of small tensors over several axes take long to choose
 constexpr int64_t kLimitedCases = kSanitized ? 60 : 100;
 
 // `draw`: gives the case of a seed.
