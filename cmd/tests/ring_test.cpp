@@ -180,6 +180,24 @@ TEST_CASE("products run in turns where a plan is chosen for hardware that multip
   CHECK_FALSE(turns(""));
 }
 
+TEST_CASE("products run in turns where the model itself states the shardings of a plan") {
+  const ScratchFolder folder;
+  folder.write("model.json", R"({
+    "mtfc": 1,
+    "dims": {"m": 4096, "k": 4096, "n": 4096},
+    "inputs": {"a": {"dims": ["m", "k"], "sharding": {"m": "x"}}, "b": {"dims": ["k", "n"], "sharding": {"k": "x"}}},
+    "ops": [{"out": "y", "op": "einsum", "in": ["a", "b"], "over": "k", "sharding": {"m": "x"}}],
+    "outputs": ["y"]
+  })");
+  const auto turns = [&](const char* options) {
+    return outcome_in_models(fmt::format("$MTFC compile '{}' --mesh x:4 {}", folder / "model.json", options))
+               .find("ring einsum") != std::string::npos;
+  };
+  CHECK(turns("--hardware tpu-v2"));
+  CHECK_FALSE(turns("--hardware ethernet-cluster"));
+  CHECK_FALSE(turns(""));
+}
+
 TEST_CASE("a rule for a product holds where it is computed again") {
   const ScratchFolder folder;
   std::ofstream(folder / "layout.json") << R"({

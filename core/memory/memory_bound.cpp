@@ -72,7 +72,7 @@ int64_t backward_memory(const EntryPoint& entry, size_t step) {
 int64_t least_state_memory(const Model& model, const Layout& layout) {
   const Annotations annotations(model, layout);
   const StateSplit split = state_split(model, layout);
-  const bool is_chosen = layout.propagate || !annotations.empty();
+  const bool is_chosen = is_planned(layout, annotations);
   const auto fixed = is_chosen ? fixed_variables(model, layout, split, annotations)
                                : std::map<std::string, Sharding, std::less<>>();
   const VariableShardings by_rules = shardings_by_rules(layout, split);

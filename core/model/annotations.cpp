@@ -448,4 +448,8 @@ SharedAnnotation Annotations::of_variable(const std::string& name) const {
   return nullptr;
 }
 
+bool is_planned(const Layout& layout, const Annotations& annotations) {
+  return layout.propagate || !annotations.empty();
+}
+
 }  // namespace mtfc

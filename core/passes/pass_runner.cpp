@@ -45,6 +45,7 @@ struct PassContext {
   const StateSplit& entry_split;  // of the entry point
   const CompileOptions& options;
   const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
+  bool is_planned;                                // the compiler has chosen the plan
   // Steps of a part of a loop.
   std::function<PartitionedEntry(EntryGraph, int64_t times, const StateSplit&)> lower_part;
   std::function<PartitionedEntry(ShardedEntry)> lower_planned;  // the same, of a chosen plan
@@ -174,7 +175,7 @@ constexpr StepsPass kStepsPasses[] = {
     {"form_rings",
      [](PartitionedEntry partitioned, const PassContext& context) {
        const auto wants = [&](const RingCandidate& candidate) {
-         return wants_ring(candidate, context.layout, context.options);
+         return wants_ring(candidate, context.layout, context.is_planned, context.options);
        };
        return form_rings(std::move(partitioned), wants, context.mesh());
      }},
@@ -327,7 +328,7 @@ Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int6
 // The steps of a chosen plan.
 PartitionedEntry PassRunner::planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables) {
   const auto lower_planned = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
-  const PassContext context{program_.layout, split_, split_, options_, variables, {}, lower_planned};
+  const PassContext context{program_.layout, split_, split_, options_, variables, true, {}, lower_planned};
   verify_sharded(kChoosePlan, plan, context);
   plan = timed(kLowerLoops.name, [&] { return kLowerLoops.run(std::move(plan), context); });
   verify_sharded(kLowerLoops.name, plan, context);
@@ -392,7 +393,7 @@ PartitionedEntry PassRunner::steps_of(EntryGraph entry, const std::vector<Progra
     add(useful, of_part, std::max<int64_t>(times, 1));
     return steps;
   };
-  const PassContext context{program_.layout, split, split_, options_, variables, lower_part, {}};
+  const PassContext context{program_.layout, split, split_, options_, variables, false, lower_part, {}};
   ShardedEntry sharded{std::move(entry)};
   for (const ShardingPass& pass : kShardingPasses) {
     sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });

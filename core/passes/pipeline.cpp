@@ -285,11 +285,10 @@ bool verifies_by_default() {
 
 Program compile(const Model& model, const Layout& given, const CompileOptions& options) {
   const Annotations annotations(model, given);
-  const bool is_planned = given.propagate || !annotations.empty();
   const StateSplit split = checked_split(model, given, annotations, options);
   check_kept(model, options, entries_of(model, options));
   const Layout layout = with_checked_rings(model, given, options);
-  if (is_planned) return compile_planned(model, layout, split, annotations, options);
+  if (is_planned(given, annotations)) return compile_planned(model, layout, split, annotations, options);
   int64_t bytes = 0;
   Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
   const std::vector<std::string> entries = entries_of(model, options);

@@ -14,6 +14,8 @@ namespace mtfc {
 /// The tensor of the model that a step makes, by the name of the step: `h` also for `h@sum(rows)` and `h/again`.
 std::string product_name(std::string_view step);
 
-bool wants_ring(const RingCandidate& candidate, const Layout& layout, const CompileOptions& options);
+/// `is_planned`: whether a plan is chosen (core/model/annotations.h).
+bool wants_ring(const RingCandidate& candidate, const Layout& layout, bool is_planned,
+                const CompileOptions& options);
 
 }  // namespace mtfc
