@@ -106,7 +106,10 @@ TEST_CASE("without a profile, the MFU is of a peak rate that the run measures") 
                                   kModels, options)) == "exit 0: ");
     // The peak is the same for both steps, and no machine that mtfc runs on is slower than 0.1 or faster than 1e5 GFLOP/s.
     std::vector<double> peaks;
-    for (const Json& line : log_of(folder, "log"))
+    const std::vector<Json> log = log_of(folder, "log");
+    // Beside other work that keeps the cores busy, the peak is unknown.
+    if (log.size() == 2 && log[0]["mfu"].is_null() && log[1]["mfu"].is_null()) continue;
+    for (const Json& line : log)
       peaks.push_back(mnist_flops(4, 8) / (line["mfu"].get<double>() * line["step_time"].get<double>()));
     REQUIRE(peaks.size() == 2);
     CHECK(peaks[0] == doctest::Approx(peaks[1]));
