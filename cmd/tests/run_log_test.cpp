@@ -107,8 +107,11 @@ TEST_CASE("without a profile, the MFU is of a peak rate that the run measures") 
     // The peak is the same for both steps, and no machine that mtfc runs on is slower than 0.1 or faster than 1e5 GFLOP/s.
     std::vector<double> peaks;
     const std::vector<Json> log = log_of(folder, "log");
-    // Beside other work that keeps the cores busy, the peak is unknown.
-    if (log.size() == 2 && log[0]["mfu"].is_null() && log[1]["mfu"].is_null()) continue;
+    REQUIRE(log.size() == 2);
+    if (!log[0].contains("mfu") || !log[1].contains("mfu")) {
+      MESSAGE("other work keeps the cores so busy that the peak is unknown: nothing is compared");
+      continue;
+    }
     for (const Json& line : log)
       peaks.push_back(mnist_flops(4, 8) / (line["mfu"].get<double>() * line["step_time"].get<double>()));
     REQUIRE(peaks.size() == 2);
