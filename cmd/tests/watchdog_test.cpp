@@ -89,23 +89,29 @@ TEST_CASE("a rank that stops while MPI starts is named too") {
   _exit(99);
 }
 
-TEST_CASE("ranks end where the launcher does not answer them") {
-  const ScratchFolder folder;
-  const std::string err = folder / "err";
-  const pid_t launcher = fork();
-  if (launcher == 0) {
-    for (const int rank : {0, 1})
-      if (fork() == 0) become_unanswered_rank(rank, err);
-    int status = 0, worst = 0;
-    while (wait(&status) > 0) worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 98);
-    _exit(worst);
+TEST_CASE("ranks end where the launcher does not answer them, and one of them says so") {
+  // A rank that has started later also gives up later, when the other one has said it.
+  for (const int later_ms : {0, 700}) {
+    CAPTURE(later_ms);
+    const ScratchFolder folder;
+    const std::string err = folder / "err";
+    const pid_t launcher = fork();
+    if (launcher == 0) {
+      for (const int rank : {0, 1}) {
+        if (fork() == 0) become_unanswered_rank(rank, err);
+        std::this_thread::sleep_for(std::chrono::milliseconds(later_ms));
+      }
+      int status = 0, worst = 0;
+      while (wait(&status) > 0) worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+      _exit(worst);
+    }
+    int status = 0;
+    REQUIRE(waitpid(launcher, &status, 0) == launcher);
+    CHECK(WEXITSTATUS(status) == 1);
+    CHECK(has(contents(err),
+              ": MPI_Init does not end, though all ranks are here: the launcher does not answer them\n"));
+    CHECK(contents(err).find('\n') == contents(err).size() - 1);
   }
-  int status = 0;
-  REQUIRE(waitpid(launcher, &status, 0) == launcher);
-  CHECK(WEXITSTATUS(status) == 1);
-  CHECK(contents(err) ==
-        "mtfc: error: rank 0: MPI_Init does not end, though all ranks are here: the launcher does not answer "
-        "them\n");
 }
 
 }  // namespace

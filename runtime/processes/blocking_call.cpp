@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kBetweenBlockedBeats{50};
 constexpr std::chrono::milliseconds kBlockedBeat{600};
 // A node whose ranks all wait lets the others speak first.
 constexpr std::chrono::milliseconds kElsewhere{2000};
+// The rank that says why all ranks end goes last, so that no other one finds it missing. It waits no longer than this.
+constexpr std::chrono::seconds kGoesLast{10};
 // After this time, ranks that are all in the same call will not come out of it.
 using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kStuck{40'000}, kStuckPerRank{500};
@@ -41,6 +43,13 @@ std::vector<ProgressPage> pages_of(const std::vector<JobNeighbour>& neighbours) 
 // `1 (process 4711 is stopped)`
 std::string missing_text(const JobNeighbour& one) {
   return fmt::format("rank {} (process {}{})", one.rank, one.process, one.is_stopped ? " is stopped" : "");
+}
+
+// Returns whether another rank of this node has not ended yet.
+bool has_company(int own_rank) {
+  const std::vector<JobNeighbour> neighbours = job_neighbours();
+  return std::any_of(neighbours.begin(), neighbours.end(),
+                     [&](const JobNeighbour& one) { return one.rank >= 0 && one.rank != own_rank; });
 }
 
 }  // namespace
@@ -117,10 +126,14 @@ void BlockingCall::give_up(const Seen& seen, const std::string& why) const {
   const int own = rank_in_job();
   if (seen.missing.empty() && !seen.are_all) watchdog_.beat_for(kElsewhere);
   watchdog_.set_ranks(own, seen.pages);
-  if (watchdog_.claim_last_word())
+  if (watchdog_.claim_last_word()) {
     std::cerr << fmt::format("mtfc: error: rank {}: {}\n", own, why) << std::flush;
-  else
+    const auto end = std::chrono::steady_clock::now() + kGoesLast;
+    while (seen.missing.empty() && seen.are_all && has_company(own) && std::chrono::steady_clock::now() < end)
+      watchdog_.beat_for(kBetweenBlockedBeats);
+  } else {
     watchdog_.beat_for(kElsewhere);
+  }
   end_job(kExitRunFailed);
 }
 
