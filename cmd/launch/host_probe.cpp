@@ -17,6 +17,9 @@ namespace mtfc {
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
+// As long as no host answers, nothing can go on, and they are asked again: this machine may only be busy.
+constexpr std::chrono::seconds kLongPatience{40};
+constexpr std::chrono::seconds kBetweenProbes{1};
 constexpr std::chrono::milliseconds kLook{20};
 // At a time: each takes a process of the launcher and one of a remote shell.
 constexpr size_t kMostAtOnce = 64;
@@ -46,11 +49,8 @@ void end_probe(pid_t probe) {
   waitpid(probe, nullptr, 0);
 }
 
-}  // namespace
-
-std::vector<bool> which_answer(const std::vector<Host>& hosts) {
+std::vector<bool> asked_once(const std::vector<Host>& hosts) {
   std::vector<bool> answers(hosts.size(), false);
-  if (hosts.empty()) return answers;
   const std::string launcher = find_launcher();
   for (size_t begin = 0; begin < hosts.size(); begin += kMostAtOnce) {
     const size_t end = std::min(hosts.size(), begin + kMostAtOnce);
@@ -78,6 +78,19 @@ std::vector<bool> which_answer(const std::vector<Host>& hosts) {
     }
     for (const pid_t probe : probes)
       if (probe > 0) end_probe(probe);
+  }
+  return answers;
+}
+
+}  // namespace
+
+std::vector<bool> which_answer(const std::vector<Host>& hosts) {
+  const auto until = std::chrono::steady_clock::now() + kLongPatience;
+  std::vector<bool> answers = asked_once(hosts);
+  while (!hosts.empty() && std::none_of(answers.begin(), answers.end(), [](bool is) { return is; }) &&
+         pending_interrupt() == 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kBetweenProbes);
+    answers = asked_once(hosts);
   }
   return answers;
 }
