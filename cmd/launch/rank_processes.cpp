@@ -121,6 +121,7 @@ void RankProcesses::note_ended() {
       if (failed_shell_ >= 0 || !has_failed(shell.pid)) continue;
       failed_shell_ = static_cast<int>(event.data.u32 - kShells);
       shell_failed_ = Clock::now();
+      failed_first_ = ended_.empty();
       continue;
     }
     Rank& rank = found_[static_cast<int>(event.data.u32)];
