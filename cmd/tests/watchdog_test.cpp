@@ -78,27 +78,27 @@ TEST_CASE("a rank that stops while MPI starts is named too") {
 }
 
 // Becomes rank `rank` of two, whose launcher holds the other end of a socket and never answers.
-[[noreturn]] void become_unanswered_rank(int rank, const std::string& err) {
+[[noreturn]] void become_unanswered_rank(int rank, const char* limit, const std::string& err) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || !freopen(err.c_str(), "a", stderr)) _exit(99);
   setenv("PMI_FD", std::to_string(ends[0]).c_str(), 1);
   setenv("PMI_RANK", std::to_string(rank).c_str(), 1);
   setenv("PMI_SIZE", "2", 1);
   execl(MTFC_BINARY, "mtfc", "run", kMnist.c_str(), "-q", "--mesh", "a:2", "--layout", "batch:a",
-        "--watchdog", "1", nullptr);
+        "--watchdog", limit, nullptr);
   _exit(99);
 }
 
 TEST_CASE("ranks end where the launcher does not answer them, and one of them says so") {
   // A rank that has started later also gives up later, when the other one has said it.
-  for (const int later_ms : {0, 700}) {
+  for (const int later_ms : {0, 1000}) {
     CAPTURE(later_ms);
     const ScratchFolder folder;
     const std::string err = folder / "err";
     const pid_t launcher = fork();
     if (launcher == 0) {
       for (const int rank : {0, 1}) {
-        if (fork() == 0) become_unanswered_rank(rank, err);
+        if (fork() == 0) become_unanswered_rank(rank, later_ms == 0 ? "1" : "3", err);
         std::this_thread::sleep_for(std::chrono::milliseconds(later_ms));
       }
       int status = 0, worst = 0;
