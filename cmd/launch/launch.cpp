@@ -326,11 +326,11 @@ int run_exit_code(int status, const Relays& relays, const RankProcesses& process
                   const std::vector<Host>& hosts) {
   const LauncherWord& word = relays.launcher_out.output.word();
   if (relays.signal != 0) return interrupted_exit_code(status, relays);
-  // A launcher that has lost a host may kill the ranks of the others, and then names one of these.
-  const bool kills_others = word.signal == SIGKILL && processes.lost_host_first() &&
-                            static_cast<size_t>(processes.lost_host()) < hosts.size() &&
-                            hosts[static_cast<size_t>(processes.lost_host())].name != word.host;
-  if (word.signal != 0 && lost_rank < 0 && !kills_others) {
+  // A launcher that has lost a host may kill the ranks of this one, and then says that one of these was killed.
+  const bool is_consequence = word.signal == SIGKILL && processes.lost_host_first() &&
+                              static_cast<size_t>(processes.lost_host()) < hosts.size() &&
+                              hosts[static_cast<size_t>(processes.lost_host())].name != word.host;
+  if (word.signal != 0 && lost_rank < 0 && !is_consequence) {
     fmt::print(stderr, "mtfc: error: {} was killed by signal {} ({}); the run has ended\n",
                killed_text(word, processes, hosts), word.signal, strsignal(word.signal));
     return kExitRunFailed;

@@ -25,8 +25,8 @@ class RankProcesses {
   /// The host to which the launcher has lost its connection, by its place in the launcher's list; -1: none. A launcher that
   /// would wait for it without end has been killed.
   int lost_host() const { return failed_shell_; }
-  /// Returns whether it lost that connection before any rank of this host had ended.
-  bool lost_host_first() const { return failed_shell_ >= 0 && failed_first_; }
+  /// Returns whether ranks of this host have ended, but only after that connection was lost.
+  bool lost_host_first() const { return failed_first_ && !ended_.empty(); }
   /// True while look() is to be called often: ranks are starting, or are to end.
   bool is_busy() const;
 
@@ -70,7 +70,7 @@ class RankProcesses {
   std::map<int, Rank> found_;  // by rank
   std::vector<Shell> shells_;  // in the order of hosts
   int failed_shell_ = -1;
-  bool failed_first_ = false;  // when no rank had ended
+  bool failed_first_ = false;  // at a time when no rank of this host had ended
   bool has_killed_ = false;
   Clock::time_point shell_failed_;
   std::vector<int> ended_;
