@@ -61,10 +61,9 @@ submit() {
 
 fact() { scontrol show job "$id" | tr ' ' '\n' | sed -n "s/^$1=//p"; }
 
-# until SECONDS COMMAND...
+# until_true COMMAND...: waits for long enough that only what hangs is given up, however busy the machine is.
 until_true() {
-  local last=$((SECONDS + $1))
-  shift
+  local last=$((SECONDS + 600))
   until "$@"; do
     [ $SECONDS -lt $last ] || fail "waited too long for: $* (the job is $(fact JobState))"
     sleep 0.1
@@ -72,11 +71,12 @@ until_true() {
 }
 has_steps() { [ "$(wc -l 2>/dev/null <metrics.jsonl)" -ge "$1" ]; } 2>/dev/null
 has_ended() { [[ $(fact JobState) =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY)$ ]]; }
+has_checkpoint() { [ "$(ls ck)" ]; } 2>/dev/null
 has_restarted() { [ "$(fact Restarts)" -ge "$1" ]; }
 
 # The job must come to this state and exit code; shows what it said.
 require_end() {
-  until_true 300 has_ended
+  until_true has_ended
   local found
   found="$(fact JobState) $(fact ExitCode)"
   [ "$found" = "$1" ] || fail "the job should have ended as $1, but it is $found"
@@ -110,9 +110,9 @@ take_nodes() { sbatch --parsable --partition=high --exclusive --nodes=3 --output
 
 preemption() {
   submit preemption
-  until_true 60 has_steps 250
+  until_true has_steps 250
   take_nodes
-  until_true 60 has_restarted 1
+  until_true has_restarted 1
   require_end "COMPLETED 0:0"
   grep -q 'DUE TO PREEMPTION' log || fail "the job has not been preempted"
   require_same_bits
@@ -120,9 +120,9 @@ preemption() {
 
 grace() {
   submit grace
-  until_true 60 has_steps 250
+  until_true has_steps 250
   take_nodes
-  until_true 60 has_restarted 1
+  until_true has_restarted 1
   require_end "COMPLETED 0:0"
   grep -q '^requeueing job' log || fail "the job has not requeued itself"
   require_same_bits
@@ -130,9 +130,9 @@ grace() {
 
 requeue() {
   submit requeue
-  until_true 60 has_steps 250
+  until_true has_steps 250
   scontrol requeue "$id"
-  until_true 60 has_restarted 1
+  until_true has_restarted 1
   require_end "COMPLETED 0:0"
   require_same_bits
 }
@@ -145,7 +145,7 @@ limit() {
   reference=long
   undisturbed >/dev/null
   submit limit --time 1 --stop-before 5
-  until_true 120 has_restarted 1
+  until_true has_restarted 1
   require_end "COMPLETED 0:0"
   grep -q '^requeueing job' log || fail "the job has not requeued itself"
   require_same_bits
@@ -153,13 +153,13 @@ limit() {
 
 node() {
   submit node
-  until_true 60 has_steps 250
+  until_true has_steps 250
   local first lost
   first=$(fact BatchHost)
   lost=$(scontrol show hostnames "$(fact NodeList)" | grep -vx "$first")
   echo "  the job runs on $(fact NodeList); $lost loses its power"
   "$CLUSTER" down "$lost"
-  until_true 120 has_restarted 1
+  until_true has_restarted 1
   require_end "COMPLETED 0:0"
   grep -q "Node failure on $lost" log || fail "Slurm has not named the node"
   echo "  the job has ended on $(fact NodeList); the nodes: $(sinfo -h -N -p low -o '%N %T' | paste -sd,)"
@@ -169,11 +169,11 @@ node() {
 
 cancel() {
   submit cancel
-  until_true 60 has_steps 250
+  until_true has_steps 250
   scancel "$id"
-  until_true 60 has_ended
+  until_true has_ended
   [ "$(fact JobState) $(fact Restarts)" = "CANCELLED 0" ] || fail "the job is $(fact JobState)"
-  until_true 30 test "$(ls ck | tail -n 1)" != ""
+  until_true has_checkpoint
   echo "  $(grep 'interrupted by' log || true)"
 }
 

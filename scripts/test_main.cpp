@@ -9,5 +9,7 @@ int main(int argc, char** argv) {
   setenv("MTFC_VERIFY_PASSES", "1", 0);
   // Lines of progress come after some seconds, so that what a command says would depend on the machine.
   setenv("MTFC_PROGRESS", "0", 1);
+  // The prefix of a shell's command that might hang. Commands that do not hang end sooner, however busy the machine is.
+  setenv("HANG_GUARD", "timeout -k 10 1500", 1);
   return doctest::Context(argc, argv).run();
 }

@@ -25,7 +25,7 @@ struct Outcome {
 Outcome within(int limit, const std::string& arguments) {
   const ScratchFolder folder;
   const std::string line =
-      fmt::format("cd '{}' && ulimit -v {} && timeout 120 '{}' {} >'{}' 2>'{}' </dev/null", MTFC_SOURCE_DIR,
+      fmt::format("cd '{}' && ulimit -v {} && $HANG_GUARD '{}' {} >'{}' 2>'{}' </dev/null", MTFC_SOURCE_DIR,
                   limit, MTFC_BINARY, arguments, folder / "out", folder / "err");
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder / "out"), contents(folder / "err")};

@@ -416,7 +416,7 @@ TEST_CASE("steps and rows are counted up to 2^53") {
     for (const std::string& rows :
          std::vector<std::string>{over, "9223372036854775807", "9223372036854775800"}) {
       write(last, "2", rows);
-      CHECK(folder.said("timeout 60 " + run + " --steps 4 --checkpoint ck --resume") ==
+      CHECK(folder.said("$HANG_GUARD " + run + " --steps 4 --checkpoint ck --resume") ==
             refusal(last + notes + ": 'rows' is " + rows + ", more than the " + most +
                     " that a run can count"));
     }

@@ -29,9 +29,8 @@ bool had_hosts(const Outcome& outcome) {
 
 // With `ranks` on each host. A run that hangs is ended, with another code.
 Outcome on_two_hosts(int ranks, const std::string& arguments) {
-  return outcome_of(
-      fmt::format("cd '{0}/models' && timeout -k 10 600 '{0}/scripts/hosts.sh' {1} '{2}' {3} 2>&1",
-                  MTFC_SOURCE_DIR, ranks, MTFC_BINARY, arguments));
+  return outcome_of(fmt::format("cd '{0}/models' && $HANG_GUARD '{0}/scripts/hosts.sh' {1} '{2}' {3} 2>&1",
+                                MTFC_SOURCE_DIR, ranks, MTFC_BINARY, arguments));
 }
 
 TEST_CASE("runs over two hosts end, after success, after an error and after a signal") {
@@ -49,7 +48,7 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
   CHECK(mistake.code == 2);
   const std::string checkpoint = folder / "ck";
   const Outcome interrupted =
-      outcome_of(fmt::format("cd '{0}/models' && timeout -k 10 600 "
+      outcome_of(fmt::format("cd '{0}/models' && $HANG_GUARD "
                              "'{0}/scripts/hosts.sh' --signal TERM --after '{3}' 2 '{1}' {2} "
                              "--steps 100000000 --checkpoint '{4}' --metrics '{3}' 2>&1",
                              MTFC_SOURCE_DIR, MTFC_BINARY, run, folder / "log", checkpoint));
@@ -62,7 +61,7 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
 // The short form of scripts/between_hosts.py, which has all models.
 TEST_CASE("two hosts send the bytes that the report predicts, and have the losses of one device") {
   const Outcome outcome = outcome_of(fmt::format(
-      "timeout -k 10 600 '{0}/scripts/between_hosts.py' --build '{1}' --hosts 2 --only mnist,moe_lm 2>&1",
+      "$HANG_GUARD '{0}/scripts/between_hosts.py' --build '{1}' --hosts 2 --only mnist,moe_lm 2>&1",
       MTFC_SOURCE_DIR, std::filesystem::path(MTFC_BINARY).parent_path().string()));
   if (!had_hosts(outcome)) return;
   CAPTURE(outcome.text);
@@ -73,7 +72,7 @@ TEST_CASE("two hosts send the bytes that the report predicts, and have the losse
 TEST_CASE("messages between hosts can be delayed") {
   const ScratchFolder folder;
   const Outcome outcome = outcome_of(fmt::format(
-      "cd '{0}/models' && timeout -k 10 600 '{0}/scripts/hosts.sh' --delay 100ms 1 '{1}' run mnist.json -q "
+      "cd '{0}/models' && $HANG_GUARD '{0}/scripts/hosts.sh' --delay 100ms 1 '{1}' run mnist.json -q "
       "--mesh a:2 --layout batch:a --steps 3 --metrics '{2}' 2>&1",
       MTFC_SOURCE_DIR, MTFC_BINARY, folder / "log"));
   if (!had_hosts(outcome)) return;
@@ -91,7 +90,7 @@ TEST_CASE("messages between hosts can be delayed") {
 TEST_CASE("runs over two hosts that are broken end soon, say why, and go on with the same bits") {
   for (const char* kinds : {"rank,proxy,launcher,disk", "link,host,start"}) {
     const Outcome outcome =
-        outcome_of(fmt::format("timeout -k 10 600 '{}/scripts/break_runs.sh' --mtfc '{}' --ranks 1 --faults "
+        outcome_of(fmt::format("$HANG_GUARD '{}/scripts/break_runs.sh' --mtfc '{}' --ranks 1 --faults "
                                "3 --seed 5 --only {} 2>&1",
                                MTFC_SOURCE_DIR, MTFC_BINARY, kinds));
     if (!had_hosts(outcome)) return;
@@ -110,7 +109,7 @@ TEST_CASE("hosts that start different programs are named before anything is comp
                            folder / "mtfc", MTFC_BINARY));
   std::system(fmt::format("chmod +x '{0}' && echo >>'{1}'", folder / "start", folder / "mtfc").c_str());
   const Outcome outcome = outcome_of(fmt::format(
-      "cd '{0}/models' && timeout -k 10 600 '{0}/scripts/hosts.sh' 1 '{1}' run mnist.json -q --mesh a:2 "
+      "cd '{0}/models' && $HANG_GUARD '{0}/scripts/hosts.sh' 1 '{1}' run mnist.json -q --mesh a:2 "
       "--layout batch:a --steps 3 2>&1",
       MTFC_SOURCE_DIR, folder / "start"));
   if (!had_hosts(outcome)) return;
@@ -125,7 +124,7 @@ TEST_CASE("a run goes on with fewer ranks if a host can't be reached any more") 
     const ScratchFolder folder;
     const Outcome outcome =
         outcome_of(fmt::format("cd '{0}/models' && cat mnist.json | HYDRA_LAUNCHER=ssh "
-                               "HYDRA_LAUNCHER_EXEC=false timeout -k 10 600 '{1}' run {3} "
+                               "HYDRA_LAUNCHER_EXEC=false $HANG_GUARD '{1}' run {3} "
                                "-q --dtype f64 --hosts \"$(hostname):3,nowhere:1\" --mesh a:4 --layout "
                                "batch:a --steps 3 --checkpoint '{2}' "
                                "--restarts 1 2>&1",

@@ -31,7 +31,7 @@ struct TwoHosts {
   // Runs the command with rank 0 in the folder `a` and rank 1 in `b`, and returns what it says.
   std::string said(const std::string& options, const std::string& command = "run model.json -q") const {
     const std::string rank = fmt::format("-n 1 $MTFC {} --mesh r:2 --layout batch:r {}", command, options);
-    return folder.said(fmt::format("timeout 100 mpiexec.mpich -wdir $PWD/a {0} : -wdir $PWD/b {0}", rank));
+    return folder.said(fmt::format("$HANG_GUARD mpiexec.mpich -wdir $PWD/a {0} : -wdir $PWD/b {0}", rank));
   }
   void change(const std::string& file) const {
     std::string bytes = folder.read(file);

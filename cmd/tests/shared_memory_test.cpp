@@ -108,10 +108,9 @@ TEST_CASE("ranks of one machine whose host names differ, as in containers, form 
   const std::string three = std::string(rank).replace(rank.find("$NAME"), 5, "one"),
                     last = std::string(rank).replace(rank.find("$NAME"), 5, "two");
   const int status = std::system(
-      fmt::format(
-          "taskset -c 0 timeout -k 5 60 $(command -v mpiexec.mpich || echo mpiexec) -n 3 unshare -u {} : "
-          "-n 1 unshare -u {} >{} 2>&1 </dev/null",
-          three, last, folder / "out")
+      fmt::format("taskset -c 0 $HANG_GUARD $(command -v mpiexec.mpich || echo mpiexec) -n 3 unshare -u {} : "
+                  "-n 1 unshare -u {} >{} 2>&1 </dev/null",
+                  three, last, folder / "out")
           .c_str());
   INFO(folder.read("out"));
   CHECK(WIFEXITED(status));

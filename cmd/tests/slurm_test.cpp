@@ -155,9 +155,9 @@ TEST_CASE("a folder with checkpoints takes --resume, and the job goes on from th
 
 // The script submits the jobs and compares their checkpoints and metrics.
 TEST_CASE("jobs that are preempted end with the bits of one that nobody stops, and those that fail end") {
-  const Outcome outcome = outcome_of(
-      fmt::format("MTFC='{}' timeout -k 10 600 '{}/scripts/slurm_runs.sh' preemption grace failure 2>&1",
-                  MTFC_BINARY, MTFC_SOURCE_DIR));
+  const Outcome outcome =
+      outcome_of(fmt::format("MTFC='{}' $HANG_GUARD '{}/scripts/slurm_runs.sh' preemption grace failure 2>&1",
+                             MTFC_BINARY, MTFC_SOURCE_DIR));
   if (outcome.code == kUnavailable) {
     MESSAGE("skipped: no cluster of Slurm here: " << outcome.text);
     return;
