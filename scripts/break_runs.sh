@@ -143,7 +143,7 @@ strike() {
       ;;
     blink)
       must="go on" victim=$name-$host
-      local last=$((SECONDS + 600))
+      local last=$((SECONDS + 300))
       until [ "$(steps_done)" -gt "$steps_before" ]; do
         ! has_ended $pid || return 1
         [ $SECONDS -lt $last ] || fail "the run hangs"
@@ -190,7 +190,7 @@ numbers() { sed -E 's/,"(step_time|samples_per_second|tokens_per_second|mfu|wall
 
 # Waits for the end of a run, which may have been started again. Sets code.
 end_of() {
-  local last=$((SECONDS + 600))
+  local last=$((SECONDS + 300))
   until has_ended "$1"; do
     [ $SECONDS -lt $last ] || fail "the run hangs"
     sleep 0.05
