@@ -31,6 +31,8 @@ std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std
   ExplanationStyle style{explained};
   style.device_memory = device_memory;
   for (const CostlyGather& gather : costly_gathers(explained)) warnings.push_back(warning_of(gather, style));
+  if (const std::optional<RepeatedGathers> repeated = gathers_in_microbatches(explained))
+    warnings.push_back(note_of(*repeated, style));
   return warnings;
 }
 

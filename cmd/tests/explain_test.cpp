@@ -473,6 +473,36 @@ TEST_CASE("compile and cost-report warn of a large tensor that is gathered whole
   CHECK(!has(outcome("compile", wanted), "gathered"));
 }
 
+TEST_CASE("variables that the layout shards are gathered without a warning, and a note says how often") {
+  const auto warnings_with = [](const std::string& options) {
+    std::istringstream lines(
+        outcome_in_models("$MTFC cost-report transformer_lm.json --set batch=64 --mesh data:8 " + options));
+    std::string warnings;
+    for (std::string line; std::getline(lines, line);)
+      if (has(line, "gather") && has(line, "; a device sends ")) warnings += line + "\n";
+    return warnings;
+  };
+  for (const char* dtype : {"f32", "bf16"}) {
+    const std::string options = fmt::format("--dtype {} --layout batch:data,zero:", dtype);
+    const std::string often = warnings_with(options + "3 --microbatches 8");
+    CHECK_MESSAGE(
+        has(often,
+            "note: in train, each of the 8 microbatches gathers the variables that the layout shards; "
+            "a device sends "),
+        often);
+    CHECK_MESSAGE(has(often,
+                      "(fewer microbatches send less, and zero:2 gathers the variables once a step and keeps "
+                      "them whole)"),
+                  often);
+    for (const std::string& warnings : {often, warnings_with(options + "3")}) {
+      for (const char* variable : {"/wi", "/table", "/bf16", "/again"})
+        CHECK_MESSAGE(!has(warnings, fmt::format("{}' is gathered", variable)), warnings);
+    }
+    CHECK(!has(warnings_with(options + "3"), "microbatches gathers"));
+    CHECK(!has(warnings_with(options + "2 --microbatches 8"), "microbatches gathers"));
+  }
+}
+
 TEST_CASE("what explain can't find is an error") {
   const std::string command = "$MTFC explain mnist.json --mesh all:4 --layout batch:all ";
   CHECK(has(outcome_in_models(command + "hiden"), "exit 2: mtfc: error: train has no tensor 'hiden'"));

@@ -40,11 +40,32 @@ bool is_avoidable(const ReshardStep& reshard, const EntryPoint& entry) {
   return gathers_whole(reshard) && entry.steps[reshard.step].phase != Phase::kUpdate;
 }
 
-// True for a variable that the layout shards in order to gather it where it is needed.
-bool is_sharded_variable(const StateSplit& split, const Layout& layout, const std::string& tensor) {
-  return layout.state.variables && (is_split_state(split, tensor) ||
-                                    (tensor.ends_with(kAgain) &&
-                                     is_split_state(split, tensor.substr(0, tensor.size() - kAgain.size()))));
+// True for a variable that the layout shards in order to gather it where it is needed, and for its copy (kAgain).
+bool is_sharded_variable(const StateSplit& split, std::string_view tensor) {
+  if (tensor.ends_with(kAgain)) tensor.remove_suffix(kAgain.size());
+  return is_split_state(split, std::string(tensor));
+}
+
+// True if the reshard moves such a variable, or what one operation makes of it alone, such as its cast to bf16.
+bool moves_sharded_variable(const ReshardStep& reshard, const StateSplit& split, const Layout& layout) {
+  if (!layout.state.variables) return false;
+  const std::vector<std::string>& tensors = reshard.maker.tensors;
+  return is_sharded_variable(split, reshard.tensor) ||
+         (tensors.size() == 2 && is_sharded_variable(split, tensors.front()));
+}
+
+int64_t all_bytes(const ExplainedProgram& explained) {
+  int64_t bytes = 0;
+  for (const ReshardStep& reshard : explained.reshards) bytes += reshard.all_bytes();
+  return bytes;
+}
+
+double share_of(int64_t bytes, int64_t all) {
+  return static_cast<double>(bytes) / static_cast<double>(all);
+}
+
+bool is_costly(int64_t bytes, int64_t all) {
+  return bytes >= kLeastBytes && share_of(bytes, all) >= kLeastShare;
 }
 
 }  // namespace
@@ -57,12 +78,8 @@ bool may_gather(const Program& program, const EntryPoint& entry) {
 }
 
 std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
-  int64_t bytes = 0;
-  for (const ReshardStep& reshard : explained.reshards) bytes += reshard.all_bytes();
-  const auto is_costly = [&](int64_t sent) {
-    return sent >= kLeastBytes && static_cast<double>(sent) >= kLeastShare * static_cast<double>(bytes);
-  };
-  if (!is_costly(bytes)) return {};
+  const int64_t bytes = all_bytes(explained);
+  if (!is_costly(bytes, bytes)) return {};
   const Annotations annotations(explained.model, explained.layout);
   const StateSplit split = state_split(explained.model, explained.layout);
   std::map<std::string, CostlyGather> found;  // by the tensor, over layers
@@ -70,9 +87,9 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
     if (!is_avoidable(reshard, explained.entry)) continue;
     const SharedAnnotation annotation = annotations.of(explained.entry.name, reshard.tensor);
     if (annotation && split_axes(annotation->sharding).empty()) continue;
-    if (is_sharded_variable(split, explained.layout, reshard.tensor)) continue;
+    if (moves_sharded_variable(reshard, split, explained.layout)) continue;
     const auto [at, is_new] =
-        found.try_emplace(explained.names.over_layers(reshard.tensor), CostlyGather{reshard, 0, 0, 0, {}});
+        found.try_emplace(over_numbers(reshard.tensor), CostlyGather{reshard, 0, 0, 0, {}});
     CostlyGather& gather = at->second;
     if (!is_new) ++gather.others;
     if (reshard.all_bytes() > gather.reshard.all_bytes()) gather.reshard = reshard;
@@ -80,8 +97,8 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
   }
   std::vector<CostlyGather> gathers;
   for (auto& [name, gather] : found) {
-    gather.share = static_cast<double>(gather.bytes) / static_cast<double>(bytes);
-    if (is_costly(gather.bytes)) gathers.push_back(std::move(gather));
+    gather.share = share_of(gather.bytes, bytes);
+    if (is_costly(gather.bytes, bytes)) gathers.push_back(std::move(gather));
   }
   std::stable_sort(gathers.begin(), gathers.end(),
                    [](const CostlyGather& a, const CostlyGather& b) { return a.bytes > b.bytes; });
@@ -93,6 +110,21 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
     left -= trials;
   }
   return gathers;
+}
+
+std::optional<RepeatedGathers> gathers_in_microbatches(const ExplainedProgram& explained) {
+  const std::optional<TrainSpec>& train = explained.model.train;
+  if (!train || train->microbatches == 1 || !explained.layout.state.variables) return std::nullopt;
+  const StateSplit split = state_split(explained.model, explained.layout);
+  RepeatedGathers repeated{train->microbatches};
+  for (const ReshardStep& reshard : explained.reshards)
+    if (reshard.runs >= repeated.microbatches && gathers_whole(reshard) &&
+        moves_sharded_variable(reshard, split, explained.layout))
+      repeated.bytes += reshard.all_bytes();
+  const int64_t bytes = all_bytes(explained);
+  if (!is_costly(repeated.bytes, bytes)) return std::nullopt;
+  repeated.share = share_of(repeated.bytes, bytes);
+  return repeated;
 }
 
 }  // namespace mtfc

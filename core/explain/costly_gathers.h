@@ -28,4 +28,14 @@ bool may_gather(const Program& program, const EntryPoint& entry);
 /// which at most 48 other layouts are compiled, and fewer of large models.
 std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained);
 
+/// What each microbatch gathers of the variables that the layout shards (shard_variables).
+struct RepeatedGathers {
+  int64_t microbatches = 1;
+  int64_t bytes = 0;  // sent per device in all microbatches
+  double share = 0;   // of all bytes that the entry point sends
+};
+
+/// Nothing if these gathers send less than 1 MiB or 1 % of all bytes.
+std::optional<RepeatedGathers> gathers_in_microbatches(const ExplainedProgram& explained);
+
 }  // namespace mtfc

@@ -16,7 +16,8 @@ bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-// `layer_*/ffn/wi` for `layer_3/ffn/wi`: the number at the end of each part of the name but the last is left open.
+}  // namespace
+
 std::string over_numbers(const std::string& name) {
   std::string pattern;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -30,8 +31,6 @@ std::string over_numbers(const std::string& name) {
   }
   return pattern;
 }
-
-}  // namespace
 
 ModelNames::ModelNames(const Model& model, const std::string& entry) : entry_(entry) {
   add(entry_named(model, entry), true);

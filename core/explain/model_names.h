@@ -12,6 +12,10 @@
 
 namespace mtfc {
 
+/// A pattern for the tensors of this name in all layers: `layer_*/ffn/wi` for `layer_3/ffn/wi`. The number at the end of each
+/// part of the name but the last is left open.
+std::string over_numbers(const std::string& name);
+
 class ModelNames {
  public:
   /// Collects the names of the entry point `entry` (init, train, evaluate, decode) and of its loops. The model must have

@@ -412,6 +412,14 @@ std::string list_text(size_t most, const ExplanationStyle& style) {
   return text + "\n" + wrapped("", title, " ", style.width) + groups_text(listed, style);
 }
 
+namespace {
+
+std::string share_text(double share) {
+  return share < 0.1 ? fmt::format("{:.1f}", 100 * share) : fmt::format("{:.0f}", 100 * share);
+}
+
+}  // namespace
+
 Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style) {
   const ReshardStep& reshard = gather.reshard;
   Diagnostic warning;
@@ -427,10 +435,20 @@ Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style)
       "in {}, '{}' is gathered whole for {}{}: {}; a device sends {} for that, {} % of all that it sends",
       style.program.entry.name, reshard.tensor, reader, others,
       change_of_form(reshard, style.program.layout.mesh), bytes_beside(gather.bytes, style.device_memory),
-      gather.share < 0.1 ? fmt::format("{:.1f}", 100 * gather.share)
-                         : fmt::format("{:.0f}", 100 * gather.share));
+      share_text(gather.share));
   if (gather.removal) warning.hint = change_text(*gather.removal, style.program.layout) + " to avoid it";
   return warning;
+}
+
+Diagnostic note_of(const RepeatedGathers& repeated, const ExplanationStyle& style) {
+  return {{},
+          fmt::format("in {}, each of the {} microbatches gathers the variables that the layout shards; a "
+                      "device sends {} "
+                      "for that, {} % of all that it sends",
+                      style.program.entry.name, grouped(repeated.microbatches),
+                      bytes_beside(repeated.bytes, style.device_memory), share_text(repeated.share)),
+          "fewer microbatches send less, and zero:2 gathers the variables once a step and keeps them whole",
+          Severity::kNote};
 }
 
 }  // namespace mtfc

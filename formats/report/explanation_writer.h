@@ -35,6 +35,8 @@ std::string list_json(size_t most, const ExplanationStyle& style);
 
 /// A warning at the place of the operation that waits for the tensor, with the change that avoids it.
 Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style);
+/// A note on what every microbatch sends again, with what sends it once.
+Diagnostic note_of(const RepeatedGathers& repeated, const ExplanationStyle& style);
 
 /// What a user is to do in the layout: `add "w": {"io": "rows"} to "shardings"`.
 std::string change_text(const LayoutChange& change, const Layout& layout);
