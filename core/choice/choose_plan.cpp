@@ -218,12 +218,33 @@ class PlanChoice {
       uses_[graph_.given(node, i)].read.push_back(use);
       uses_[graph_.flat(node, node.node->results[i])].made = use;
     }
-    for (size_t i = loop.carried(); i < node.node->results.size(); ++i)
-      uses_[graph_.flat(node, node.node->results[i])].made = uses_[graph_.given(node, i)].made;
+    for (size_t i = loop.carried(); i < node.node->results.size(); ++i) {
+      const FlatTensorId given = graph_.given(node, i);
+      Use use = uses_[given].made;
+      if (const std::vector<Sharding> forms = scattered_forms(given); !forms.empty()) {
+        use = add_free_choice(forms);
+        uses_[given].read.push_back(use);
+      }
+      uses_[graph_.flat(node, node.node->results[i])].made = use;
+    }
     for (const TensorId id : loop.condition.results) {
       const FlatTensorId holds = graph_.scopes[node.condition].flat(id);
       uses_[holds].read.push_back(add_free_choice({replicated(graph_.type(holds).dims.size())}));
     }
+  }
+
+  // The forms of a sum that the layout splits, whose terms are scattered in each round; none for other sums.
+  std::vector<Sharding> scattered_forms(FlatTensorId id) const {
+    const auto& [tensor, scope] = graph_.tensors[id];
+    if (!is_split_state(conditions_.split, *graph_.scopes[scope].graph, *tensor)) return {};
+    const Sharding whole =
+        stated_sharding(layout_, tensor->annotation.get(), tensor->type.dims, conditions_.split, true);
+    Sharding partial = whole;
+    const AxisList split = split_axes(whole);
+    for (int axis = 0; axis < static_cast<int>(std::min<size_t>(mesh_.axes().size(), 64)); ++axis)
+      if ((candidates_.reach.partial[id] >> axis & 1) != 0 && !contains(split, axis))
+        partial.partial.push_back({axis, ReduceKind::kSum});
+    return partial == whole ? std::vector{whole} : std::vector{whole, partial};
   }
 
   // The new value of a variable must be in the sharding of the variable.
@@ -316,14 +337,16 @@ class PlanChoice {
         holds.push_back(replicated(node.loop->condition.graph.type(id).dims.size()));
       // What a round carries leaves it as it enters the next, whatever its own sharding is.
       const std::vector<Sharding>& taken = made.strategies.back().operands;
-      std::vector<Sharding> carried(taken.begin(),
-                                    taken.begin() + static_cast<ptrdiff_t>(node.loop->carried()));
+      std::vector<Sharding> given(taken.begin(),
+                                  taken.begin() + static_cast<ptrdiff_t>(node.loop->carried()));
+      const std::vector<Sharding>& results = made.strategies.back().results;
+      given.insert(given.end(), results.begin() + static_cast<ptrdiff_t>(given.size()), results.end());
       made.parts.push_back(
           decided(entry_of(node.loop->condition, made.entry.name + ", condition of " + loop, 0),
                   std::move(holds), scope));
       made.parts.push_back(
           decided(entry_of(node.loop->body, made.entry.name + ", body of " + loop, node.loop->sums),
-                  std::move(carried), scope));
+                  std::move(given), scope));
     }
     return made;
   }

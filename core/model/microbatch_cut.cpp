@@ -38,9 +38,12 @@ Dim batch_of(const Model& model) {
         train.microbatches_location);
   const Dim& batch = first->type.dims[0];
   if (batch.size % train.microbatches != 0)
-    throw UserError(fmt::format("{} microbatches don't divide '{}' of size {}", train.microbatches,
-                                batch.name, batch.size),
-                    fmt::format("use a divisor of {}", batch.size), train.microbatches_location);
+    throw UserError(
+        fmt::format("{} microbatches don't divide '{}' of size {}", train.microbatches, batch.name,
+                    batch.size),
+        fmt::format("use a divisor of {}, or make '{}' larger, as with --set {}={}", batch.size, batch.name,
+                    batch.name, (batch.size / train.microbatches + 1) * train.microbatches),
+        train.microbatches_location);
   return batch;
 }
 

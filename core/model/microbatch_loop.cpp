@@ -261,7 +261,10 @@ MicrobatchLoop build_loop(GraphBuilder& builder, const LoopCut& cut, const Tenso
     results.push_back(graph.op("update_slice", operands, {{"dim", cut.dims.number}}));
   }
   for (const TensorId id : cut.sums) results.push_back(summand(graph, round.inside(id)));
-  for (const TensorId id : gradients) results.push_back(summand(graph, id));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    graph.set_origin({cut.trained[i] + kMicrobatchGradient, cut.train.location, Phase::kForward});
+    results.push_back(summand(graph, gradients[i]));
+  }
   return std::move(round).finish(std::move(results), cut.sums.size() + gradients.size());
 }
 

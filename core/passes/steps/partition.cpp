@@ -215,6 +215,17 @@ ValueId kept(TensorForms& forms, TensorId tensor, const Sharding& sharding, cons
   return assigned.contains(variable_read(forms.made(), id)) ? copied(forms, tensor, id) : id;
 }
 
+// The form in which a sum leaves the entry point: as its terms come out, but scattered over axes by which the layout splits
+// it (`shard_state_over`), where they come out partial over these.
+Sharding form_of_sum(const TensorForms& forms, TensorId tensor) {
+  Sharding made = forms.value(forms.of(tensor).front()).sharding;
+  const Sharding& own = forms.own_sharding(tensor);
+  const AxisList split = split_axes(own);
+  if (std::erase_if(made.partial, [&](const Partial& partial) { return contains(split, partial.axis); }) > 0)
+    made.dims = own.dims;
+  return made;
+}
+
 void add_outputs(TensorForms& forms, const Variables& variables) {
   const ShardedEntry& sharded = forms.sharded();
   const EntryGraph& entry = sharded.entry;
@@ -224,8 +235,12 @@ void add_outputs(TensorForms& forms, const Variables& variables) {
   const size_t whole = entry.outputs.size() - entry.sums;
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     const auto& [name, tensor] = entry.outputs[i];
-    const Sharding& sharding = i < sharded.outputs.size() ? sharded.outputs[i] : forms.own_sharding(tensor);
-    const ValueId id = i < whole ? kept(forms, tensor, sharding, assigned) : forms.of(tensor).front();
+    const bool is_sum = i >= whole;
+    const Sharding sharding = i < sharded.outputs.size() ? sharded.outputs[i]
+                              : is_sum                   ? form_of_sum(forms, tensor)
+                                                         : forms.own_sharding(tensor);
+    const ValueId id = is_sum ? forms.obtain(tensor, sharding, forms.graph().producer(tensor))
+                              : kept(forms, tensor, sharding, assigned);
     forms.made().entry.outputs.push_back({name, id});
   }
 }

@@ -47,7 +47,7 @@ struct ShardedEntry {
   Loops loops = {};                              // those of the loop nodes, in order
   std::vector<std::vector<Carry>> carries = {};  // per node, at most one per axis
   // If the plan was chosen as a whole (choose_plan): the forms of each tensor beside the one that its producer gives,
-  // the shardings of the outputs before the sums, and the condition and body of each loop, in order
+  // the shardings of the outputs, and the condition and body of each loop, in order
   PerTensor<std::vector<PlannedForm>> forms = {};
   std::vector<Sharding> outputs = {};
   std::vector<ShardedEntry> parts = {};
