@@ -193,14 +193,15 @@ TEST_CASE("an evaluation of initial values is said to be one") {
   CHECK_FALSE(warned(R"("w": {"dims": ["n"], "init": 1, "trainable": false})", "--seed 3"));
 }
 
-TEST_CASE("--check-finite looks at the inputs first") {
+TEST_CASE("--check-finite looks at the inputs first, and names the row of the file") {
   const ScratchFolder folder;
   folder.write("bad.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, NAN, 6})));
+  const std::string found = "evaluate, step 1: the input 'x' has the value nan at [batch=1, length=1]";
   CHECK(said(folder, "--input x=bad.npy --input i=i.npy --check-finite") ==
-        refusal("evaluate, step 1: the input 'x' has the value nan at [batch=1, length=1]"));
+        refusal(found + " (row 1 of bad.npy)"));
   CHECK(said(folder,
              "--input x=bad.npy --input i=i.npy --check-finite --simulate --mesh a:2 --layout batch:a") ==
-        refusal("evaluate, step 1: the input 'x' has the value nan at [batch=1, length=1] (on device a=1)"));
+        refusal(found + " (on device a=1) (row 1 of bad.npy)"));
 }
 
 TEST_CASE("what an operation is made of is said to be in it") {

@@ -46,6 +46,11 @@ const Binding* input_of(const EntryPoint& entry, ValueId id) {
   return found == entry.inputs.end() ? nullptr : &*found;
 }
 
+// The position along the first dimension of an element; 0 for a scalar.
+int64_t row_of(const Dims& dims, int64_t element) {
+  return dims.empty() ? 0 : element / (elements(dims) / dims[0].size);
+}
+
 [[noreturn]] void throw_index_error(const EntryPoint& entry, const Step& step, const PreparedStep& prepared,
                                     const IndexError& error, const std::string& message) {
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -53,8 +58,7 @@ const Binding* input_of(const EntryPoint& entry, ValueId id) {
     const Binding* input = input_of(entry, step.inputs[i]);
     if (!input) break;
     const Dims& dims = entry.values[input->value].type.dims;
-    throw InputError(message, input->name,
-                     dims.empty() ? 0 : error.element / (elements(dims) / dims[0].size));
+    throw InputError(message, input->name, row_of(dims, error.element));
   }
   throw RunError(message);
 }
@@ -377,10 +381,13 @@ void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
   for (const Binding& input : entry.inputs)
     for (size_t device = 0; device < devices(); ++device) {
       const Value& value = entry.values[input.value];
-      const std::string problem = not_finite_problem(value, shard(entry, input.value, device));
-      if (!problem.empty())
-        throw RunError(fmt::format("{}, step {}: {}", entry.name, train_step + 1,
-                                   on_device("the input " + problem, comm_.mesh(), comm_.devices()[device])));
+      const LocalShard numbers = shard(entry, input.value, device);
+      const std::string problem = not_finite_problem(value, numbers);
+      if (problem.empty()) continue;
+      const int64_t element = global_index({numbers.type, numbers.box}, first_not_finite(numbers));
+      throw InputError(fmt::format("{}, step {}: {}", entry.name, train_step + 1,
+                                   on_device("the input " + problem, comm_.mesh(), comm_.devices()[device])),
+                       input.name, row_of(value.type.dims, element));
     }
 }
 

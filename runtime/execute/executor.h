@@ -62,7 +62,8 @@ class Executor {
   /// same order.
   void load(const EntryPoint& entry);
   /// Runs `entry` once, at training step `step` (a key of random numbers). A RunError of a kernel gains the
-  /// names of the operation and the step, and is an InputError where an index of an input is out of range.
+  /// names of the operation and the step. It is an InputError where an index of an input is out of range, or a number of an
+  /// input is not finite (ExecutorOptions::check_finite).
   void run(const EntryPoint& entry, int64_t step);
 
   /// Returns the step that runs, or the last one, as in `train, step 44: /ops/0/in (einsum 'h')`; "it" before the

@@ -27,7 +27,7 @@ bool all_finite(const std::byte* data, int64_t count, Bits exponent) {
 }
 
 template <typename T, typename Bits>
-std::string problem_in(const std::string& name, const LocalShard& shard, bool infinities, Bits exponent) {
+int64_t first_in(const LocalShard& shard, bool infinities, Bits exponent) {
   constexpr int64_t kBlock = 4096;
   const T* values = reinterpret_cast<const T*>(shard.data);
   const int64_t count = shard.elements();
@@ -35,24 +35,39 @@ std::string problem_in(const std::string& name, const LocalShard& shard, bool in
     const int64_t end = std::min(begin + kBlock, count);
     if (all_finite(shard.data + begin * static_cast<int64_t>(sizeof(T)), end - begin, exponent)) continue;
     for (int64_t i = begin; i < end; ++i)
-      if (!std::isfinite(values[i]) && (infinities || std::isnan(values[i])))
-        return not_finite_text(name, static_cast<double>(values[i]), {shard.type, shard.box}, i);
+      if (!std::isfinite(values[i]) && (infinities || std::isnan(values[i]))) return i;
   }
-  return "";
+  return -1;
+}
+
+double number_at(const LocalShard& shard, int64_t i) {
+  switch (shard.type.dtype) {
+    case DType::kF64:
+      return reinterpret_cast<const double*>(shard.data)[i];
+    case DType::kBF16:
+      return reinterpret_cast<const Bf16*>(shard.data)[i];
+    default:
+      return reinterpret_cast<const float*>(shard.data)[i];
+  }
 }
 
 }  // namespace
 
-std::string not_finite_problem(const std::string& name, const LocalShard& shard, bool infinities) {
-  if (!is_float(shard.type.dtype)) return "";
+int64_t first_not_finite(const LocalShard& shard, bool infinities) {
+  if (!is_float(shard.type.dtype)) return -1;
   switch (shard.type.dtype) {
     case DType::kF64:
-      return problem_in<double>(name, shard, infinities, uint64_t{0x7ff0000000000000});
+      return first_in<double>(shard, infinities, uint64_t{0x7ff0000000000000});
     case DType::kBF16:
-      return problem_in<Bf16>(name, shard, infinities, uint16_t{0x7f80});
+      return first_in<Bf16>(shard, infinities, uint16_t{0x7f80});
     default:
-      return problem_in<float>(name, shard, infinities, uint32_t{0x7f800000});
+      return first_in<float>(shard, infinities, uint32_t{0x7f800000});
   }
+}
+
+std::string not_finite_problem(const std::string& name, const LocalShard& shard, bool infinities) {
+  const int64_t at = first_not_finite(shard, infinities);
+  return at < 0 ? "" : not_finite_text(name, number_at(shard, at), {shard.type, shard.box}, at);
 }
 
 std::string not_finite_variable(const Executor& executor) {

@@ -8,6 +8,9 @@
 
 namespace mtfc {
 
+/// The first element of the shard that is not finite, or -1. With `infinities` false, only NaNs count.
+int64_t first_not_finite(const LocalShard& shard, bool infinities = true);
+
 /// `'w' has the value nan at [rows=3]` for the first element of the shard that is not finite; "" if all are, or if
 /// the tensor has no floats. With `infinities` false, only NaNs count.
 std::string not_finite_problem(const std::string& name, const LocalShard& shard, bool infinities = true);
