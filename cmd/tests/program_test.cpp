@@ -120,6 +120,12 @@ TEST_CASE("check warns of devices that a layout does not use, for people and as 
   CHECK(has(uneven.err,
             "'batch' of 4 is split unevenly over the 3 devices along all: the largest part has 2, "
             "50 % above the mean; products take the busiest device "));
+  const std::string cut =
+      "check " MTFC_SOURCE_DIR "/models/transformer_lm.json --mesh dp:4 --layout batch:dp --set batch=16 ";
+  CHECK(has(mtfc(cut + "--microbatches 8").err,
+            "a microbatch's part of 'batch' has 2 elements for the 4 devices along dp: 2 of them are idle"));
+  CHECK(has(mtfc(cut + "--microbatches 8").err, "(use fewer microbatches, make 'batch' at least 32, "));
+  CHECK(!has(mtfc(cut + "--microbatches 4").err, "idle"));
   const Outcome copies =
       mtfc("check " + gpt2 + " --mesh dp:4 --layout batch:dp --set batch=4 --optimizer adam");
   CHECK(

@@ -1,6 +1,7 @@
 #include "core/explain/waste.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -28,7 +29,7 @@ void for_each_split(const Value& value, const Look& look) {
 }
 
 UnevenSplit split_of(const Dim& dim, const AxisList& axes, const Mesh& mesh) {
-  UnevenSplit split{dim, axes, mesh.size(axes), 0, 0, 0};
+  UnevenSplit split{dim, axes, 1, mesh.size(axes), 0, 0, 0};
   split.empty = std::max<int64_t>(0, split.parts - dim.size);
   split.largest = (dim.size + split.parts - 1) / split.parts;
   return split;
@@ -112,8 +113,12 @@ Waste waste_of(const Program& program, const EntryPoint& entry) {
   std::map<Split, UnevenSplit> splits = uneven_splits(entry, program.mesh());
   add_flops(program, entry, splits);
   for (auto& [key, split] : splits)
-    if (split.flops > 0 || names_dim(program.layout, split.dim.name))
+    if (split.flops > 0 || names_dim(program.layout, split.dim.name)) {
+      const auto whole = program.names.find(split.dim.name);
+      if (whole != program.names.end() && whole->second > static_cast<double>(split.dim.size))
+        split.pieces = std::llround(whole->second / static_cast<double>(split.dim.size));
       waste.uneven.push_back(std::move(split));
+    }
   std::stable_sort(waste.uneven.begin(), waste.uneven.end(), [](const UnevenSplit& a, const UnevenSplit& b) {
     return std::pair(a.empty, a.excess()) > std::pair(b.empty, b.excess());
   });

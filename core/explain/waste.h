@@ -13,6 +13,7 @@ namespace mtfc {
 struct UnevenSplit {
   Dim dim;
   AxisList axes;
+  int64_t pieces = 1;   // microbatches into which the dimension of the model is cut; `dim` is one of them
   int64_t parts = 1;    // shards
   int64_t empty = 0;    // shards without elements: their devices have no part of what is split
   int64_t largest = 0;  // elements of the largest shard

@@ -22,25 +22,27 @@ Diagnostic warning_of_axis(const Axis& axis) {
 
 Diagnostic warning_of_split(const UnevenSplit& split, const Mesh& mesh) {
   const std::string axes = mesh.names(split.axes), parts = grouped(split.parts),
-                    size = grouped(split.dim.size);
+                    size = grouped(split.dim.size), plural = split.dim.size == 1 ? "" : "s";
+  const bool is_cut = split.pieces > 1;
+  const std::string what = fmt::format("{}'{}'", is_cut ? "a microbatch's part of " : "", split.dim.name);
+  const std::string fewer = is_cut ? "use fewer microbatches, " : "";
   const std::string cost = split.flops > 0
                                ? fmt::format("; products take the busiest device {} more than the mean",
                                              count_text(split.flops, "FLOP"))
                                : "";
   if (split.empty > 0)
     return warning(
-        fmt::format(
-            "'{}' has {} element{} for the {} devices along {}: {} of them {} idle where it is split{}",
-            split.dim.name, size, split.dim.size == 1 ? "" : "s", parts, axes, grouped(split.empty),
-            split.empty == 1 ? "is" : "are", cost),
-        fmt::format("make '{}' at least {}, put at most {} device{} along {}, or split a larger dimension",
-                    split.dim.name, parts, size, split.dim.size == 1 ? "" : "s", axes));
+        fmt::format("{} has {} element{} for the {} devices along {}: {} of them {} idle where it is split{}",
+                    what, size, plural, parts, axes, grouped(split.empty), split.empty == 1 ? "is" : "are",
+                    cost),
+        fmt::format("{}make '{}' at least {}, put at most {} device{} along {}, or split a larger dimension",
+                    fewer, split.dim.name, grouped(split.parts * split.pieces), size, plural, axes));
   return warning(
       fmt::format(
-          "'{}' of {} is split unevenly over the {} devices along {}: the largest part has {}, {:.0f} % "
+          "{} of {} is split unevenly over the {} devices along {}: the largest part has {}, {:.0f} % "
           "above the mean{}",
-          split.dim.name, size, parts, axes, grouped(split.largest), 100 * split.excess(), cost),
-      "choose a size that the number of devices divides, or a number that divides the size");
+          what, size, parts, axes, grouped(split.largest), 100 * split.excess(), cost),
+      fewer + "choose a size that the number of devices divides, or a number that divides the size");
 }
 
 Diagnostic note_of_state(const CopiedState& state, const Mesh& mesh, int64_t device_memory) {
