@@ -132,6 +132,7 @@ TEST_CASE("--fit prints what fits so far when a signal ends it") {
   CAPTURE(said);
   CHECK(said.starts_with("transformer_lm, train: what fits into 300 MiB per device of local\n"));
   CHECK(said.find("stopped before all were") != std::string::npos);
+  CHECK(said.find(": whether a step fits on ") != std::string::npos);
   CHECK(folder.read("err").find("mtfc: interrupted by SIGTERM") != std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/cost/cost.h"
@@ -28,6 +29,7 @@ struct Series {
   std::vector<FitTrial> fits = {};
   std::optional<FitTrial> smallest = {};  // of the trials that do not fit
   std::optional<UserError> refused = {};  // where the layout can't be compiled
+  bool is_done = false;                   // all that may fit was tried
 };
 
 std::vector<Series> all_series(const Model& model, const std::vector<Layout>& layouts) {
@@ -70,9 +72,10 @@ class Trials {
   void run(Series& series) {
     const StopScope scope(options_.stops);
     try {
-      if (!is_ruled_out(series)) run_counts(series);
+      series.is_done = is_ruled_out(series) || run_counts(series);
     } catch (const UserError& error) {
       series.refused = error;
+      series.is_done = true;
     } catch (const Stopped&) {
       is_complete_ = false;  // what the series has found so far stays
       return;
@@ -99,12 +102,13 @@ class Trials {
     return true;
   }
 
-  // Throws UserError if no number of microbatches is possible.
-  void run_counts(Series& series) {
+  // Returns false if it was stopped before all that may fit was tried. Throws UserError if no number of microbatches is
+  // possible.
+  bool run_counts(Series& series) {
     std::vector<int64_t> too_large;  // numbers of microbatches
     std::optional<UserError> refused;
     for (const int64_t count : microbatch_counts()) {
-      if (stopped()) return;
+      if (stopped()) return false;
       std::optional<FitTrial> trial;
       try {
         trial = tried(series, count, 0);
@@ -122,7 +126,7 @@ class Trials {
     }
     if (series.fits.empty() && too_large.empty() && refused) throw UserError(*refused);
     for (const int64_t count : too_large) {
-      if (stopped()) return;
+      if (stopped()) return false;
       FitTrial trial = tried(series, count, options_.memory_limit);
       if (trial.memory > options_.memory_limit) {
         keep_smallest(series, std::move(trial));
@@ -131,6 +135,7 @@ class Trials {
       series.fits.push_back(std::move(trial));
       break;
     }
+    return true;
   }
 
   // A step that the model writes by hand, as assignments, has no microbatches.
@@ -186,6 +191,14 @@ class Trials {
   std::atomic<bool> is_complete_ = true;
 };
 
+std::vector<int64_t> undecided_devices(const std::vector<Series>& all, const std::vector<FitTrial>& fits) {
+  std::set<int64_t> undecided;
+  for (const Series& series : all)
+    if (!series.is_done) undecided.insert(series.layout.mesh.devices());
+  for (const FitTrial& trial : fits) undecided.erase(trial.layout.mesh.devices());
+  return {undecided.begin(), undecided.end()};
+}
+
 }  // namespace
 
 FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
@@ -225,6 +238,7 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
         [devices = devices](const FitTrial& fit) { return fit.layout.mesh.devices() == devices; });
     if (!fits) result.smallest.push_back(std::move(trial));
   }
+  result.undecided = undecided_devices(all, result.fits);
   return result;
 }
 

@@ -58,6 +58,8 @@ struct FitResult {
   int64_t trials = 0;
   int64_t ruled_out = 0;    // combinations of a layout and a stage that were not compiled
   bool is_complete = true;  // false if the search was stopped
+  /// The numbers of devices on which nothing that was tried fits, though not all was tried, in ascending order.
+  std::vector<int64_t> undecided = {};
 };
 
 /// `layouts`: one or more for each number of devices. Where the rule for the batch splits it, and the layout does not say

@@ -69,7 +69,13 @@ std::string tried_text(const FitReport& report) {
     text += fmt::format(
         "; {} combination{} of a mesh and a stage {} not tried, since the state alone does not fit",
         grouped(result.ruled_out), result.ruled_out == 1 ? "" : "s", result.ruled_out == 1 ? "was" : "were");
-  return result.is_complete ? text : text + "; stopped before all were tried";
+  if (result.is_complete) return text;
+  text += "; stopped before all were tried";
+  std::string devices;
+  for (const int64_t count : result.undecided) devices += (devices.empty() ? "" : ", ") + grouped(count);
+  return devices.empty() ? text
+                         : fmt::format("{}: whether a step fits on {} device{} is not known", text, devices,
+                                       devices == "1" ? "" : "s");
 }
 
 }  // namespace
@@ -117,6 +123,7 @@ std::string fit_json(const FitReport& report) {
                {"hardware", report.hardware},
                {"memory_limit", report.memory_limit},
                {"complete", report.result.is_complete},
+               {"undecided_devices", report.result.undecided},
                {"trials", report.result.trials},
                {"seconds", report.seconds}};
   json["fits"] = Json::array();
