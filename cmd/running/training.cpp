@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -61,7 +62,8 @@ std::string epoch_line(const Feed& feed) {
   const int64_t rows = feed.epoch_rows();
   if (rows == 0) return "";
   const double steps = static_cast<double>(rows) / static_cast<double>(feed.batch());
-  return fmt::format("an epoch of {} rows takes {:.4g} steps\n", grouped(rows), steps);
+  const std::string text = steps < 1000 ? fmt::format("{:.4g}", steps) : grouped(std::llround(steps));
+  return fmt::format("an epoch of {} rows takes {} steps\n", grouped(rows), text);
 }
 
 // Says what is about to run, and where.
@@ -179,6 +181,7 @@ struct StepsTaken {
   int signal = 0;                   // the one that has ended the run; 0: none
   std::vector<NamedNumber> last;    // outputs of the last step
   std::optional<Evaluation> valid;  // the last, over --valid
+  int64_t valid_step = 0;           // the steps that were done before it
   MeanRunTime time;
   double seconds = 0;  // all steps with what was done between them
   StepWorkload work;
@@ -240,13 +243,14 @@ bool is_due(int64_t step, int64_t every, bool ends) {
 
 // Evaluates over the held-out data; what it found belongs to the step's metrics.
 // Returns nothing where a signal ends the run before it is done.
-std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
+std::vector<NamedNumber> validate(const ProgramRun& run, int64_t step, StepsTaken& taken) {
   const bool is_first = !taken.valid;
   StopAgreement agreement(run.processes());
   Evaluation found = evaluate(run.executor, run.data.valid, run.data.seed, nullptr,
                               [&] { return agreement.after_step().is_late; });
   if (found.is_stopped) return {};
   taken.valid = std::move(found);
+  taken.valid_step = step;
   add_times(run, *taken.valid, taken.time);
   if (is_first) tell_rows_left_out(run, *taken.valid, " of --valid");
   return taken.valid->means;
@@ -321,7 +325,7 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
     const bool validates = problem.empty() && !run.data.valid.empty() &&
                            is_due(step, options.valid_every, ends && taken.signal == 0);
     if (validates) {
-      logged.held_out = validate(run, taken);
+      logged.held_out = validate(run, step, taken);
       if (!ends) progress.clear(), tell_validation(run, step, logged.held_out);
     }
     log.write(logged);
@@ -372,7 +376,10 @@ void tell_steps(const ProgramRun& run, const StepsTaken& taken) {
   if (taken.step - first > 1) std::cerr << steps_summary(run, taken) + "\n";
   results(run.options) << fmt::format("step {}{}{}\n", taken.step, taken.last.empty() ? "" : "  ",
                                       to_text(taken.last));
-  if (taken.valid) tell_means(run, taken.valid->means, std::string(kHeldOutPrefix));
+  if (!taken.valid) return;
+  if (taken.valid_step != taken.step && !taken.valid->means.empty())
+    results(run.options) << fmt::format("held-out data at step {}: ", taken.valid_step);
+  tell_means(run, taken.valid->means, std::string(kHeldOutPrefix));
 }
 
 // `the last checkpoint is 'ck/step_00000012'`

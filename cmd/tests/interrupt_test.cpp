@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
+#include "cmd/testing/training_folder.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -167,6 +169,28 @@ TEST_CASE("a signal saves a checkpoint, also where it comes twice, and through m
       CHECK(std::distance(fs::directory_iterator(folder / "ck"), {}) == 1);
       CHECK(all_gone(started));
     }
+}
+
+TEST_CASE("a run that a signal ends says after which step it last looked at held-out data") {
+  const TrainingFolder folder;
+  RunningCommand run(
+      folder,
+      "$MTFC run model.json --input x=x.npy --valid x=x.npy --valid-every 50 --steps 100000000 "
+      "--metrics log");
+  REQUIRE(eventually([&] { return run.ended() || has(folder.read("log"), "valid/"); }));
+  run.send(SIGINT);
+  CHECK(run.exit_code() == 128 + SIGINT);
+  const std::string out = folder.read("out");
+  CAPTURE(out);
+  REQUIRE(has(out, "\nvalid/loss ") != has(out, "held-out data at step "));
+  const auto number_after = [&](const char* text) {
+    return std::stoll(out.substr(out.find(text) + std::strlen(text)));
+  };
+  REQUIRE(out.starts_with("step "));
+  const long long last = number_after("step ");
+  if (last % 50 == 0) return;  // it has just looked
+  CHECK(number_after("held-out data at step ") == last - last % 50);
+  CHECK(has(out, fmt::format("held-out data at step {}: valid/", last - last % 50)));
 }
 
 TEST_CASE("SIGUSR1 saves a checkpoint, and the run goes on") {

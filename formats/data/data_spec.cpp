@@ -217,7 +217,9 @@ void SpecReader::parse() {
 
 // How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
 std::string SpecReader::conversion_hint() const {
-  const std::filesystem::path path(source_);
+  // People write `csv:x.csv`, as other sources are written.
+  const size_t colon = source_.find(':');
+  const std::filesystem::path path(colon == std::string::npos ? source_ : source_.substr(colon + 1));
   const std::string ending = path.extension().string();
   const std::string array = std::filesystem::path(path).replace_extension(".npy").string();
   const std::string dtype = !input_.dtype || is_float(*input_.dtype) ? "float32" : "int32";
@@ -225,7 +227,7 @@ std::string SpecReader::conversion_hint() const {
     return fmt::format(
         "{} is not read; in Python, numpy.save('{}', numpy.loadtxt('{}', '{}', delimiter='{}')) makes "
         "an array of it: {}",
-        ending == ".csv" ? "CSV" : "TSV", array, source_, dtype, ending == ".csv" ? "," : "\\t", array);
+        ending == ".csv" ? "CSV" : "TSV", array, path.string(), dtype, ending == ".csv" ? "," : "\\t", array);
   for (const char* other : {".npz", ".pt", ".pth", ".parquet", ".h5", ".hdf5"})
     if (ending == other)
       return fmt::format("{} files are not read; numpy.save('{}', array) stores one of its arrays", ending,

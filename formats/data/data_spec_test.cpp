@@ -319,6 +319,10 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint("x.csv") ==
         "--input: error: x=x.csv: unknown source 'x.csv' (CSV is not read; in Python, numpy.save('x.npy', "
         "numpy.loadtxt('x.csv', 'float32', delimiter=',')) makes an array of it: x.npy)");
+  CHECK(complaint("csv:x.csv")
+            .ends_with("(CSV is not read; in Python, numpy.save('x.npy', numpy.loadtxt('x.csv', 'float32', "
+                       "delimiter=',')) makes an "
+                       "array of it: x.npy)"));
   CHECK(complaint("d/x.npz").ends_with(
       "(.npz files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
   CHECK(complaint("x.bin") ==
