@@ -142,7 +142,8 @@ void add_advice(const std::vector<Diagnostic>& advice, CostReport& report) {
                                                    : fmt::format("{} ({})", warning.message, warning.hint));
 }
 
-// Adds the advice to the warnings that are shown, unless there are many layouts. Mere notes are shown of a single layout.
+// Adds the advice to the warnings that are shown, unless there are many layouts. Mere notes are shown of a single
+// layout.
 void show_advice(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
   const size_t count = made.layouts.size();
   if (count > kMostAdvised) return;
@@ -227,7 +228,8 @@ void keep_pareto(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
   made = std::move(kept);
 }
 
-// Adds it to the report of each layout for which the profile has no measured links, and once to the warnings that are shown.
+// Adds it to the report of each layout for which the profile has no measured links, and once to the warnings that are
+// shown.
 void warn_of_links(const Hardware& hardware, AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
   bool is_shown = false;
   for (ComparedLayout& layout : made.layouts) {

@@ -169,8 +169,8 @@ std::optional<Model> with_positions(const Sources& sources, const GenerateOption
   return made;
 }
 
-// Adds an entry point for the first `tokens` tokens of the prompts, which are all but the last one of the shortest. It has as
-// many positions where the model then computes the same, or else all that the model has. `model` is not reduced.
+// Adds an entry point for the first `tokens` tokens of the prompts, which are all but the last one of the shortest. It
+// has as many positions where the model then computes the same, or else all that the model has. `model` is not reduced.
 void add_prompt(const Sources& sources, const GenerateOptions& options, const std::vector<std::string>& sets,
                 const CompileOptions& compile_options, const Model& model, int64_t tokens, Program& program,
                 std::vector<Diagnostic>& warnings) {
@@ -208,7 +208,8 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   std::vector<std::string> sets = options.model.sets;
   for (std::string& set : sizes(given, options)) sets.push_back(std::move(set));
   auto [model, layouts] = read_sized(sources, options, sets, warnings);
-  // The sizes that a layout was found for are compared with those of the model as it is given, and not with one sequence.
+  // The sizes that a layout was found for are compared with those of the model as it is given, and not with one
+  // sequence.
   const auto is_about_sizes = [](const Diagnostic& note) { return note.location.pointer == "/found_for"; };
   std::erase_if(warnings, is_about_sizes);
   std::copy_if(first_warnings.begin(), first_warnings.end(), std::back_inserter(warnings), is_about_sizes);

@@ -32,8 +32,8 @@ std::vector<LibraryFile> library() {
   return files;
 }
 
-// Returns the text of the library's entries under the name: for `std` a list of all files, for `std/moe` and `std/moe.json`
-// the file, for `moe` the blocks so called, or else the file. Returns "" if there is no such entry.
+// Returns the text of the library's entries under the name: for `std` a list of all files, for `std/moe` and
+// `std/moe.json` the file, for `moe` the blocks so called, or else the file. Returns "" if there is no such entry.
 std::string library_text(const std::string& name, int width) {
   const std::vector<LibraryFile> files = library();
   if (name == "std" || name == "std/") return library_list(files, width);

@@ -215,8 +215,8 @@ CostReport report_of(const FoundLayout& found, const Model& model, const SearchO
   return report;
 }
 
-// The reports of the best layouts. When `is_late` says so, those that follow the first and that the search has no report of
-// are taken out of the result.
+// The reports of the best layouts. When `is_late` says so, those that follow the first and that the search has no
+// report of are taken out of the result.
 std::vector<ComparedLayout> reports_of(SearchResult& result, const Model& model, const SearchOptions& search,
                                        const Hardware& hardware, const std::function<bool()>& is_late) {
   std::vector<std::optional<CostReport>> made(result.best.size());

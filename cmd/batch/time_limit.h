@@ -17,8 +17,8 @@ namespace mtfc {
 /// DAYS-HOURS:MINUTES:SECONDS. Returns nothing for other texts, and for a time of 0.
 std::optional<int64_t> seconds_of(const std::string& time);
 
-/// Returns the time as sbatch takes it: texts that seconds_of() reads as they are, and 1d, 2h30m or 90m, days to seconds in this
-/// order, converted. Returns nothing for other texts, and for a time of 0.
+/// Returns the time as sbatch takes it: texts that seconds_of() reads as they are, and 1d, 2h30m or 90m, days to
+/// seconds in this order, converted. Returns nothing for other texts, and for a time of 0.
 std::optional<std::string> slurm_time(const std::string& time);
 
 }  // namespace mtfc

@@ -23,8 +23,8 @@ void write_text(const std::string& path, const std::string& text);
 using TextSink = std::function<void(std::string_view)>;
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make);
 
-/// Decides how `path` is written. Throws RunError with the system's reason if it must not be, as with a link that another user
-/// has laid in a folder of all.
+/// Decides how `path` is written. Throws RunError with the system's reason if it must not be, as with a link that
+/// another user has laid in a folder of all.
 FileTarget usable_target(const std::string& path);
 
 /// Writes all of `bytes` to a descriptor, however many calls it takes. Returns the system's reason if not

@@ -105,7 +105,8 @@ std::string difference_text(const LogitDifference& first, const std::string& whe
       number_text(first.expected), first.allowed);
 }
 
-// The program of decode under the layout. If decode can't run under it, sets `problem` to the reason and returns nothing.
+// The program of decode under the layout. If decode can't run under it, sets `problem` to the reason and returns
+// nothing.
 std::optional<Program> compiled(const Model& decode, const Layout& layout, const CompileOptions& options,
                                 std::string& problem) {
   try {

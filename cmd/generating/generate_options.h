@@ -61,8 +61,8 @@ struct Prompt {
   std::string name;
   Tokens tokens;
 };
-/// Every prompt, in the order of the options. A model that translates has one without being given any: the token 0. Throws
-/// UserError for a file that can't be read and for an empty prompt.
+/// Every prompt, in the order of the options. A model that translates has one without being given any: the token 0.
+/// Throws UserError for a file that can't be read and for an empty prompt.
 std::vector<Prompt> read_prompts(const GenerateOptions& options);
 /// Throws UserError for tokens outside a vocabulary of `vocabulary` tokens, of prompts or of other options.
 void check_tokens(const GenerateOptions& options, const std::vector<Prompt>& prompts, int64_t vocabulary);

@@ -2,8 +2,8 @@
 // Generation: the ranks' work between a prompt and its continuation.
 //
 // A program has room for so many sequences. If there are more, they are made in several rounds. A model that reads
-// sources (cmd/generating/sources.h) makes one sequence for each row of these; several samples of a row come from rounds
-// of their own, which read the same rows again.
+// sources (cmd/generating/sources.h) makes one sequence for each row of these; several samples of a row come from
+// rounds of their own, which read the same rows again.
 //
 // The rank that speaks has the prompts and chooses the tokens. At each position one message tells the others
 // the next token of every sequence, and also agrees on whether a signal stops them. So ranks can't disagree on a
@@ -60,7 +60,8 @@ struct GenerationResult {
 
 /// All are called on the rank that speaks, and may be empty.
 struct GenerationObserver {
-  /// Every token of the first sequence, as it is chosen. Beam search knows its result only at the end, and calls nothing.
+  /// Every token of the first sequence, as it is chosen. Beam search knows its result only at the end, and calls
+  /// nothing.
   std::function<void(int64_t token)> token;
   /// After each round: how many of all sequences are complete.
   std::function<void(int64_t done, int64_t all)> round;

@@ -16,8 +16,8 @@ bool have_one_place(const ProgramVariable& a, const ProgramVariable& b) {
          a.offset == b.offset;
 }
 
-// Returns whether decode has the caches that `prompt` fills, with the same rows for each place, and nothing splits them along
-// their places.
+// Returns whether decode has the caches that `prompt` fills, with the same rows for each place, and nothing splits them
+// along their places.
 bool fills(const EntryPoint& prompt, const EntryPoint& decode) {
   const auto is_filled = [&](const ProgramVariable& filled) {
     const auto same =

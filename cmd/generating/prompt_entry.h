@@ -9,15 +9,16 @@
 
 namespace mtfc {
 
-/// The options, with the shardings of the program's variables and caches, to which other programs of the same weights keep.
+/// The options, with the shardings of the program's variables and caches, to which other programs of the same weights
+/// keep.
 CompileOptions with_shardings_of(const Program& program, CompileOptions options);
 
 /// Returns whether both programs have the same weights at the same offsets.
 bool share_weights(const Program& a, const Program& b);
 
-/// The entry point `prompt` of a model that prompt_positions() accepts, for as many positions as the model has. Nothing if the
-/// layout does not allow it, or if the program's decode keeps its weights and caches in another way. `options`: those
-/// that the program was compiled with.
+/// The entry point `prompt` of a model that prompt_positions() accepts, for as many positions as the model has. Nothing
+/// if the layout does not allow it, or if the program's decode keeps its weights and caches in another way. `options`:
+/// those that the program was compiled with.
 std::optional<EntryPoint> compiled_prompt(Model model, const CompileOptions& options, const Program& program);
 
 }  // namespace mtfc

@@ -9,8 +9,8 @@
 
 namespace mtfc {
 
-/// "text" or "json": what the user has chosen, or what the file's name stands for; otherwise text. Throws UserError for a
-/// name that stands for something else.
+/// "text" or "json": what the user has chosen, or what the file's name stands for; otherwise text. Throws UserError for
+/// a name that stands for something else.
 std::string result_format(const GenerateOptions& options);
 
 class ResultPrinter {

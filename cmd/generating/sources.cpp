@@ -84,8 +84,8 @@ EncodeData given_rows(const Program& program, const SourceOptions& options) {
   return {{{input.name, array.file, array, std::nullopt}}, count};
 }
 
-// Takes the rows that `data` names out of its array, where they do not exceed a batch, and fills it up. Returns how many there
-// are, also where they do.
+// Takes the rows that `data` names out of its array, where they do not exceed a batch, and fills it up. Returns how
+// many there are, also where they do.
 std::optional<int64_t> fill_up(InputData& data, const TensorType& type) {
   auto* array = std::get_if<StoredArray>(&data.source);
   bool has_rows = array && array->shape.size() == type.dims.size() && !array->shape.empty();

@@ -36,8 +36,8 @@ constexpr int64_t kMostSimulated = 65536;
 constexpr int64_t kMostThreads = 1024;           // more than any node has cores for
 constexpr int64_t kLongestWait = 1'000'000'000;  // seconds: some 30 years
 
-// Returns 1 if a step is so short that more threads would gain little, and would lose much once another process wants a core;
-// otherwise 0, which means the default. `devices`: how many this process has. Decoding has threads of its own.
+// Returns 1 if a step is so short that more threads would gain little, and would lose much once another process wants a
+// core; otherwise 0, which means the default. `devices`: how many this process has. Decoding has threads of its own.
 int usual_threads(const Program& program, int64_t devices) {
   constexpr int64_t kTinyStep = 32'000'000;  // flops: less than a millisecond
   if (program.find("decode")) return 0;

@@ -44,10 +44,11 @@ void require_no_launcher(const char* option);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {
-  /// Returns what the model is compiled with unless the user says otherwise. Called by the process that speaks; all ranks
-  /// compile with it.
+  /// Returns what the model is compiled with unless the user says otherwise. Called by the process that speaks; all
+  /// ranks compile with it.
   std::function<Defaults()> defaults = [] { return Defaults(); };
-  /// Returns a text that all ranks compile with, as Sources::told. Called by the process that speaks, before it compiles.
+  /// Returns a text that all ranks compile with, as Sources::told. Called by the process that speaks, before it
+  /// compiles.
   std::function<std::string()> tell = [] { return std::string(); };
   /// The profile that Sources::hardware_text is read from (cmd/options/hardware_profile.h), or "".
   std::string hardware = {};
@@ -67,8 +68,9 @@ struct Execution {
 /// Executes, and returns the exit code that all ranks agreed on.
 int execute(const ExecutionOptions& options, const Execution& execution);
 
-/// Sets the number of threads of this process: `wanted`, else what OMP_NUM_THREADS has set, else `usual`, or if that is 0
-/// the node's cores divided by its ranks. It also keeps the rank on its share of the cores, see Processes::keep_to_share().
+/// Sets the number of threads of this process: `wanted`, else what OMP_NUM_THREADS has set, else `usual`, or if that is
+/// 0 the node's cores divided by its ranks. It also keeps the rank on its share of the cores, see
+/// Processes::keep_to_share().
 void use_cores(int wanted, const Processes& processes, int usual = 0);
 
 /// The command line that this process was started with, without its own name.

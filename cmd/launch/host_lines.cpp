@@ -107,7 +107,8 @@ void HostLines::look_at(int file) {
 
 namespace {
 
-// These variables limit the ports of the launcher and of MPI. A firewall may let those ports pass, and stop the one of HostLines.
+// These variables limit the ports of the launcher and of MPI. A firewall may let those ports pass, and stop the one of
+// HostLines.
 bool may_be_stopped_by_firewall() {
   const std::array kRanges{"MPIR_CVAR_CH3_PORT_RANGE", "MPIR_CVAR_PORT_RANGE", "MPICH_CH3_PORT_RANGE",
                            "MPICH_PORT_RANGE",         "MPIEXEC_PORT_RANGE",   "HYDRA_PORT_RANGE",

@@ -1,6 +1,7 @@
 #pragma once
-// Connections from the ranks of other hosts to the process that has started their launcher. The launcher waits without end for a
-// host that has lost its power or its network; this process and the ranks notice it, from the first moment of the ranks on.
+// Connections from the ranks of other hosts to the process that has started their launcher. The launcher waits without
+// end for a host that has lost its power or its network; this process and the ranks notice it, from the first moment of
+// the ranks on.
 //
 //   mtfc run ── mpiexec ── proxy ── ranks 2, 3 on host b
 //       └────────── line ────────────┘
@@ -17,8 +18,9 @@ namespace mtfc {
 
 class HostLines {
  public:
-  /// If ranks may be `elsewhere`, listens, and says so to them in the environment. Without a network, there will be no lines.
-  /// Only ranks of this run keep a connection, by a token; a few others are waited for at a time until they show theirs.
+  /// If ranks may be `elsewhere`, listens, and says so to them in the environment. Without a network, there will be no
+  /// lines. Only ranks of this run keep a connection, by a token; a few others are waited for at a time until they show
+  /// theirs.
   explicit HostLines(bool elsewhere);
 
   /// Becomes readable when look() has something to do.
@@ -55,8 +57,9 @@ class HostLines {
   std::chrono::steady_clock::time_point lost_at_;
 };
 
-/// For a rank of another host, the first one there: connects to the process that the environment names, if there is one. When
-/// the connection ends, or if there is none and MPI does not begin, the ranks of this host will end too (runtime/processes/job.h).
+/// For a rank of another host, the first one there: connects to the process that the environment names, if there is
+/// one. When the connection ends, or if there is none and MPI does not begin, the ranks of this host will end too
+/// (runtime/processes/job.h).
 void connect_to_supervisor();
 
 }  // namespace mtfc

@@ -24,7 +24,8 @@ ValueCheck list_of_hosts();
 std::vector<Host> parse_hosts(const std::string& text);
 /// The number of ranks that there is room for; -1 if the list has no numbers.
 int64_t room(const std::vector<Host>& hosts);
-/// Places `ranks` on the hosts in their order, and leaves out hosts that get none. Throws UserError if there is too little room.
+/// Places `ranks` on the hosts in their order, and leaves out hosts that get none. Throws UserError if there is too
+/// little room.
 std::vector<Host> placed(const std::vector<Host>& hosts, int64_t ranks);
 /// `a:2,b:2`, as MPICH's launcher takes it.
 std::string to_string(const std::vector<Host>& hosts);

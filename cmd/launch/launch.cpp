@@ -260,8 +260,8 @@ bool is_interrupted(int code) {
          code == interrupted_code(SIGHUP);
 }
 
-// The exit code of the launcher, which says 0 at times though the ranks say something else, or nothing because they have
-// not come to their end; -1 then, or if a signal ended it.
+// The exit code of the launcher, which says 0 at times though the ranks say something else, or nothing because they
+// have not come to their end; -1 then, or if a signal ended it.
 int launcher_code(int status, const Relays& relays) {
   if (!WIFEXITED(status)) return -1;
   return WEXITSTATUS(status) == kExitSuccess ? relays.told.value_or(-1) : WEXITSTATUS(status);
@@ -275,8 +275,8 @@ int interrupted_exit_code(int status, const Relays& relays) {
   return is_interrupted(code) ? code : interrupted_code(relays.signal);
 }
 
-// `rank 3`, `rank 3 on host 'b'`, `rank 2 or 3 on host 'b'`, `a rank`. The launcher kills the other ranks in the same way, so that
-// the rank is not always known.
+// `rank 3`, `rank 3 on host 'b'`, `rank 2 or 3 on host 'b'`, `a rank`. The launcher kills the other ranks in the same
+// way, so that the rank is not always known.
 std::string killed_text(const LauncherWord& word, const RankProcesses& processes,
                         const std::vector<Host>& hosts) {
   const int rank = killed_rank(word, processes, hosts.size() <= 1);
@@ -383,8 +383,9 @@ std::string own_path() {
 std::optional<LaunchedBy> launched_by() {
   if (const char* ranks = environment("OMPI_COMM_WORLD_SIZE"))
     return LaunchedBy{"OMPI_COMM_WORLD_SIZE", "mpiexec of Open MPI", number(ranks)};
-  // The script of a batch job has the job's variables and may start ranks; a task of srun belongs to a step. The shell of an
-  // interactive job is a step, too, which has one task, however many the job has; it may start ranks like a script.
+  // The script of a batch job has the job's variables and may start ranks; a task of srun belongs to a step. The shell
+  // of an interactive job is a step, too, which has one task, however many the job has; it may start ranks like a
+  // script.
   const char* of_step = environment("SLURM_STEP_NUM_TASKS");
   const bool is_alone = of_step && number(of_step) <= 1;
   if (const char* ranks = environment("PMI_SIZE"); ranks && (!is_alone || number(ranks) > 1))

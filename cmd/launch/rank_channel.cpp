@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kVariable = "MTFC_OUTPUT";  // process:descriptor:descriptor:descriptor:place
 
-// Names this start of this machine, and the processes that see each other there; ranks of other hosts or containers inherit the
-// variable, where the same numbers may be of other processes.
+// Names this start of this machine, and the processes that see each other there; ranks of other hosts or containers
+// inherit the variable, where the same numbers may be of other processes.
 std::string own_place() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;

@@ -18,8 +18,8 @@ struct Pipe {
   UniqueFd out, in;  // what is written to `in` is read from `out`
 };
 
-/// Pipes for standard output, for standard error and for the codes that ranks end with. Ranks open them through /proc, as
-/// long as this object lives.
+/// Pipes for standard output, for standard error and for the codes that ranks end with. Ranks open them through /proc,
+/// as long as this object lives.
 struct RankChannel {
   /// Names itself in the environment, for ranks. Throws RunError.
   RankChannel();
@@ -28,8 +28,8 @@ struct RankChannel {
   std::optional<int> told_code() const;
 };
 
-/// For a rank: writes to the channel that the environment names, if it is there; called before anything is written. A rank of
-/// another host connects to the process by a HostLines, if the process has them.
+/// For a rank: writes to the channel that the environment names, if it is there; called before anything is written. A
+/// rank of another host connects to the process by a HostLines, if the process has them.
 void use_rank_channel();
 
 }  // namespace mtfc

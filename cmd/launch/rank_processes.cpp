@@ -81,8 +81,8 @@ void RankProcesses::watch_shell(pid_t pid) {
   shells_.push_back({std::move(file), pid});
 }
 
-// The launcher does not notice that a remote shell has failed before it has started a proxy. If a host loses its power, the
-// launcher may not notice it either.
+// The launcher does not notice that a remote shell has failed before it has started a proxy. If a host loses its power,
+// the launcher may not notice it either.
 void RankProcesses::look_at_shells() {
   if (has_killed_ || Clock::now() - shell_failed_ < kShellFailed) return;
   has_killed_ = true;

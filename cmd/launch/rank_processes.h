@@ -22,8 +22,8 @@ class RankProcesses {
   int queue() const { return queue_.get(); }
   /// The ranks that have ended, first to last.
   const std::vector<int>& ended() const { return ended_; }
-  /// The host to which the launcher has lost its connection, by its place in the launcher's list; -1: none. A launcher that
-  /// would wait for it without end has been killed.
+  /// The host to which the launcher has lost its connection, by its place in the launcher's list; -1: none. A launcher
+  /// that would wait for it without end has been killed.
   int lost_host() const { return failed_shell_; }
   /// Returns whether ranks of this host have ended, but only after that connection was lost.
   bool lost_host_first() const { return failed_first_ && !ended_.empty(); }

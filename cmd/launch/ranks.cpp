@@ -78,8 +78,8 @@ int work_as_rank(Processes& processes, const RankWork& work) {
   }
 }
 
-// Called by a thread of its own: a host no longer answers, and the others would wait for it. Slurm ends such a job itself when it
-// takes the node for lost, and then starts it again, which it would not do if the ranks ended it.
+// Called by a thread of its own: a host no longer answers, and the others would wait for it. Slurm ends such a job
+// itself when it takes the node for lost, and then starts it again, which it would not do if the ranks ended it.
 void end_without_host(const Watchdog& watchdog, const std::string& what) {
   if (std::getenv("SLURM_JOB_ID") && !is_under_mpich_launcher()) {
     std::cerr << fmt::format("mtfc: warning: {}; the run waits for Slurm to end it\n", what) << std::flush;

@@ -30,7 +30,8 @@ int run_on_ranks(int64_t watchdog_limit, const RankWork& work);
 
 /// Within the body: does `work` on this rank, and goes on where it has succeeded on every rank.
 void agree(Processes& processes, const std::function<void()>& work);
-/// Does the same with work on files of each host. If it fails on some ranks only, the error names the rank and its host.
+/// Does the same with work on files of each host. If it fails on some ranks only, the error names the rank and its
+/// host.
 void agree_on_files(Processes& processes, const std::function<void()>& work);
 
 }  // namespace mtfc

@@ -10,8 +10,8 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kArguments = "HYDRA_LAUNCHER_EXTRA_ARGS";
-// The launcher cuts the arguments at spaces. Questions are sent through ssh after each second of silence; the server's process
-// for the connection must answer the fourth within a second.
+// The launcher cuts the arguments at spaces. Questions are sent through ssh after each second of silence; the server's
+// process for the connection must answer the fourth within a second.
 constexpr std::string_view kLimits = "-oConnectTimeout=5 -oServerAliveInterval=1 -oServerAliveCountMax=4";
 // A resource manager with one of these variables starts ranks its own way, if the user does not name the launcher.
 constexpr std::array kManagers{"SLURM_JOBID",  "SLURM_JOB_ID",   "SLURM_NODELIST", "PBS_NODEFILE",

@@ -21,13 +21,14 @@ struct Restarts {
   std::function<void(const Mesh&)> require_mesh;
 };
 
-/// Starts the ranks. If they fail, it starts them again with --resume, at most `most` times, and says so on standard error. Hosts
-/// that do not answer are then left out; if the others have too little room, the mesh becomes smaller. Returns the exit code of
-/// the last run.
+/// Starts the ranks. If they fail, it starts them again with --resume, at most `most` times, and says so on standard
+/// error. Hosts that do not answer are then left out; if the others have too little room, the mesh becomes smaller.
+/// Returns the exit code of the last run.
 int run_with_restarts(const Restarts& restarts);
 
-/// The largest mesh of at most `ranks` devices that is `mesh` with one axis shortened; of several, the one whose first axis is
-/// shortened, which usually splits the batch. The order of devices is the usual one. Returns a mesh without axes if there is none.
+/// The largest mesh of at most `ranks` devices that is `mesh` with one axis shortened; of several, the one whose first
+/// axis is shortened, which usually splits the batch. The order of devices is the usual one. Returns a mesh without
+/// axes if there is none.
 Mesh shortened(const Mesh& mesh, int64_t ranks);
 
 }  // namespace mtfc

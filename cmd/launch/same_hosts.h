@@ -17,14 +17,14 @@ struct HostFacts {
   std::string instructions;  // of vectors, that kernels use: `AVX-512`
 };
 
-/// `host 'b' (rank 2) starts another mtfc than host 'a' (rank 0)`, for the first host that differs from the first of all; "" if
-/// none does.
+/// `host 'b' (rank 2) starts another mtfc than host 'a' (rank 0)`, for the first host that differs from the first of
+/// all; "" if none does.
 std::string program_fault(const std::vector<HostFacts>& hosts);
 /// `AVX-512 on host 'a', AVX2 on host 'b' and 2 others`; "" if all are alike.
 std::string instructions_text(const std::vector<HostFacts>& hosts);
 
-/// All ranks call it. Throws AgreedError if hosts start different programs, whose ranks might wait for each other forever. Says
-/// once, unless `quiet`, that processors differ.
+/// All ranks call it. Throws AgreedError if hosts start different programs, whose ranks might wait for each other
+/// forever. Says once, unless `quiet`, that processors differ.
 void require_same_program(Processes& processes, bool quiet);
 
 }  // namespace mtfc

@@ -1,6 +1,6 @@
 #pragma once
-// Scripts with which shells complete command lines, made of the table of commands: its commands, options, values that are
-// known, and files. They need nothing but the shell.
+// Scripts with which shells complete command lines, made of the table of commands: its commands, options, values that
+// are known, and files. They need nothing but the shell.
 
 #include <string>
 

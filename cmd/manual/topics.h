@@ -1,6 +1,6 @@
 #pragma once
-// The topics of `mtfc help`: short pages on what is common to all commands, such as the format of a layout. They are also
-// man pages of section 7. A topic is written in lines:
+// The topics of `mtfc help`: short pages on what is common to all commands, such as the format of a layout. They are
+// also man pages of section 7. A topic is written in lines:
 //
 //   Text of a paragraph, up to an empty line.
 //   * NAME :: its meaning,

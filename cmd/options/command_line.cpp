@@ -78,8 +78,8 @@ bool is_option(const std::string& word) {
   return word.size() > 1 && word.starts_with("-");
 }
 
-// The number that is given with the option `word`, as in `--lr 0.1` and `--lr=0.1`; "" if there is none. It is looked for on
-// the whole command line, since an argument of the command may have taken it.
+// The number that is given with the option `word`, as in `--lr 0.1` and `--lr=0.1`; "" if there is none. It is looked
+// for on the whole command line, since an argument of the command may have taken it.
 std::string number_given(const std::string& word, const std::vector<std::string>& words) {
   const size_t equals = word.find('=');
   const auto at = std::find(words.begin(), words.end(), word);
@@ -129,8 +129,8 @@ UserError unknown_option(const std::string& word, const CLI::App& app, const CLI
   return UserError(fmt::format("there is no option '{}'", name), hint.empty() ? help : hint);
 }
 
-// The summary of the only command whose summary has that word, as in `mtfc run: train or evaluate a model`; "" for none or
-// several.
+// The summary of the only command whose summary has that word, as in `mtfc run: train or evaluate a model`; "" for none
+// or several.
 std::string command_about(const std::string& word, const CLI::App& app) {
   std::string found;
   for (const CLI::App* command : all_commands(app)) {

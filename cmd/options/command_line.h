@@ -52,8 +52,8 @@ class Option {
   Option& required();
   /// An empty value is right, as it is of a layout that splits nothing. For any other option, it is an error.
   Option& may_be_empty();
-  /// The value of this argument is neither a file nor a rule of a layout. Such a word is an error, as one that the command
-  /// does not take.
+  /// The value of this argument is neither a file nor a rule of a layout. Such a word is an error, as one that the
+  /// command does not take.
   Option& no_file();
   /// One text is a list of values, as in batch,hidden.
   Option& split_at(char delimiter);
@@ -70,8 +70,8 @@ class Option {
 
 /// The options of one command; a handle, valid as long as the parser. A name is either `--long`, `-s`, both as in
 /// `--quiet,-q`, or `WORD` for an argument without a name. Each takes one value and may be given once; a vector
-/// takes one value each time that its option is given, or all arguments if it has no name. An empty value is an error, since
-/// it is that of an unset variable in a script.
+/// takes one value each time that its option is given, or all arguments if it has no name. An empty value is an error,
+/// since it is that of an unset variable in a script.
 class CommandLine {
  public:
   CommandLine(CLI::App* app, ParserNotes* notes) : app_(app), notes_(notes) {}
@@ -90,8 +90,8 @@ class CommandLine {
   void add_flag(const std::string& name, bool& target, const std::string& help);
   /// --version, which answers with `text`.
   void add_version_flag(const std::string& text);
-  /// Sets the hint of the error that there is no option `name`, which users know from other programs, as in --lr. If the user
-  /// gives it with a number, this number takes the place of VALUE in the hint.
+  /// Sets the hint of the error that there is no option `name`, which users know from other programs, as in --lr. If
+  /// the user gives it with a number, this number takes the place of VALUE in the hint.
   void add_hint(const std::string& name, const std::string& hint);
   /// Sets what says which hint an argument deserves that the command does not take; "" for the general one.
   void set_hint_of_extra(std::function<std::string(const std::string& word)> hint);

@@ -1,6 +1,6 @@
 #pragma once
-// The commands and options of a program as data, of which completion scripts and man pages are made. The parser fills it
-// from the very options that it parses by (CommandLine::table), so the two cannot differ.
+// The commands and options of a program as data, of which completion scripts and man pages are made. The parser fills
+// it from the very options that it parses by (CommandLine::table), so the two cannot differ.
 
 #include <string>
 #include <vector>

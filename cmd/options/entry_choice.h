@@ -9,7 +9,8 @@ namespace mtfc {
 
 class CommandLine;
 
-/// Adds --entry to the current group: the entry point to `verb`, as in "report"; "" for the usual one, which `usual` describes.
+/// Adds --entry to the current group: the entry point to `verb`, as in "report"; "" for the usual one, which `usual`
+/// describes.
 void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb,
                       const std::string& usual = "train if the model has it, else evaluate");
 

@@ -14,7 +14,8 @@ namespace mtfc {
 
 class CommandLine;
 
-/// The profile where none is given: it is like no machine, so that the models that it can't hold say nothing of a cluster.
+/// The profile where none is given: it is like no machine, so that the models that it can't hold say nothing of a
+/// cluster.
 inline constexpr const char* kInventedProfile = "local";
 
 /// Adds --hardware. Its default is what `hardware` holds.
@@ -30,22 +31,23 @@ void add_optional_hardware(CommandLine& line, std::optional<std::string>& hardwa
 void require_one_reader(const std::optional<std::string>& hardware, const std::string& model,
                         const std::optional<std::string>& layout);
 
-/// Reads the bundled profile of that name, or a file: a name with a '/' or that ends in .json, or `-` for standard input.
-/// Throws UserError.
+/// Reads the bundled profile of that name, or a file: a name with a '/' or that ends in .json, or `-` for standard
+/// input. Throws UserError.
 Hardware hardware_profile(const std::string& name);
 /// Returns the text of that profile. parsed_profile(name, profile_text(name)) is hardware_profile(name).
 std::string profile_text(const std::string& name);
 Hardware parsed_profile(const std::string& name, const std::string& text);
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);
 
-/// `'local' is an invented core; ...` and which profiles have more, if the profile is the invented one, and `available` is the
-/// memory of its devices; otherwise "".
+/// `'local' is an invented core; ...` and which profiles have more, if the profile is the invented one, and `available`
+/// is the memory of its devices; otherwise "".
 std::string larger_profiles(int64_t needed, int64_t available, const Hardware& hardware);
 
 /// A warning if a layout that needs `needed` bytes on a device does not fit into `available`, 0 for no limit.
 std::optional<Diagnostic> too_large_warning(int64_t needed, int64_t available, const Hardware& hardware);
 
-/// A warning if a single rank has measured the profile, and the mesh has several devices; of several layouts, the first such.
+/// A warning if a single rank has measured the profile, and the mesh has several devices; of several layouts, the first
+/// such.
 std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, const Mesh& mesh);
 std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware,
                                                    const std::vector<Layout>& layouts);

@@ -6,8 +6,8 @@
 namespace mtfc {
 namespace {
 
-// Like help_words. `line_end` stands at the end of each line that another one continues; with it, the words are those of
-// a command, and none is cut.
+// Like help_words. `line_end` stands at the end of each line that another one continues; with it, the words are those
+// of a command, and none is cut.
 std::string words_in_lines(const std::string& head, const std::string& text, size_t indent, size_t width,
                            const std::string& line_end) {
   const size_t room = std::max(width, indent + 12) - line_end.size();

@@ -1,6 +1,6 @@
 #pragma once
-// Help in lines that fit on a terminal. Words are not broken, except after a comma, `|` or `/` where they alone are longer
-// than a line.
+// Help in lines that fit on a terminal. Words are not broken, except after a comma, `|` or `/` where they alone are
+// longer than a line.
 //
 //   help_entry("--top N", "how many to show", 12, 24)     "  --top N   how many to"
 //                                                         "            show"

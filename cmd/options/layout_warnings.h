@@ -1,6 +1,6 @@
 #pragma once
-// Warnings of what a layout costs needlessly: devices that idle or hold copies (core/explain/waste.h), and tensors that are
-// gathered whole, for a good part of a step's communication (core/explain/costly_gathers.h).
+// Warnings of what a layout costs needlessly: devices that idle or hold copies (core/explain/waste.h), and tensors that
+// are gathered whole, for a good part of a step's communication (core/explain/costly_gathers.h).
 
 #include <cstdint>
 #include <string>
@@ -23,16 +23,17 @@ struct CompiledModel {
   int64_t device_memory = 0;  // beside which bytes are shown; 0: not known
 };
 
-/// The warnings, and notes, each with a change that avoids it. `entry`: the entry point to look at; if it is "", the training
-/// step, or else the evaluation. Compiles the model for some dozen other layouts if a tensor is gathered at great cost.
+/// The warnings, and notes, each with a change that avoids it. `entry`: the entry point to look at; if it is "", the
+/// training step, or else the evaluation. Compiles the model for some dozen other layouts if a tensor is gathered at
+/// great cost.
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry);
 
 /// The warnings and notes of devices that idle or hold copies alone, which compile nothing; also for a saved program.
 std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint& entry,
                                        int64_t device_memory);
 
-/// The warnings of devices that have nothing to do, or the same work as others. The commands whose subject is not what a
-/// layout costs show these alone, since the layout may be for other sizes of the model.
+/// The warnings of devices that have nothing to do, or the same work as others. The commands whose subject is not what
+/// a layout costs show these alone, since the layout may be for other sizes of the model.
 std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

@@ -1,7 +1,7 @@
 #pragma once
-// `--memory-limit B`: a training step that needs more memory on a device than there may be computes activations again in
-// its backward pass. A program that needs more all the same is refused before anything runs, since the arena is planned
-// when the program is compiled.
+// `--memory-limit B`: a training step that needs more memory on a device than there may be computes activations again
+// in its backward pass. A program that needs more all the same is refused before anything runs, since the arena is
+// planned when the program is compiled.
 
 #include <cstdint>
 #include <string>

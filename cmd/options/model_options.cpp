@@ -177,8 +177,8 @@ std::string given_text(const std::string& file, const char* what, const char* fo
   }
 }
 
-// Throws UserError where the value of --layout is neither rules nor the name of a layout file, but something that could be
-// made one.
+// Throws UserError where the value of --layout is neither rules nor the name of a layout file, but something that could
+// be made one.
 void check_layout_flag(const std::string& layout) {
   namespace fs = std::filesystem;
   const size_t first = layout.find_first_not_of(" \t\n");
@@ -273,8 +273,8 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
   return read;
 }
 
-// Throws UserError where devices do not share the batch, so that they hold no copies because of it. Adds a note where the axes
-// are 1 long: the layout is then the same as without the stage, and is called the same.
+// Throws UserError where devices do not share the batch, so that they hold no copies because of it. Adds a note where
+// the axes are 1 long: the layout is then the same as without the stage, and is called the same.
 Layout with_zero(ReadLayout read, const Model& model, std::vector<Diagnostic>& warnings) {
   if (!read.extras.zero) return std::move(read.layout);
   const auto& [stage, location] = *read.extras.zero;

@@ -84,8 +84,8 @@ struct ModelAndLayouts {
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
                                        std::vector<Diagnostic>& warnings);
 
-/// Returns the --dtype that the model is read with: the user's, or else that of the checkpoint. Returns nothing if neither
-/// gives one, and for a compiled program.
+/// Returns the --dtype that the model is read with: the user's, or else that of the checkpoint. Returns nothing if
+/// neither gives one, and for a compiled program.
 std::optional<std::string> dtype_of(const Sources& sources, const ModelOptions& options);
 
 /// The options of compilation that the command line states. The time to choose plans begins now.

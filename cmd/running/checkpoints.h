@@ -31,19 +31,19 @@ void warn_of_incomplete(const std::string& folder);
 /// 'ck/step_00000003')`, or "" if the file is of no checkpoint or there is none before it.
 std::string earlier_checkpoint_text(const std::string& path);
 
-/// Returns what stands in the checkpoint.json of a checkpoint, whose folder this is. Throws RunError if it can't be read or is
-/// damaged.
+/// Returns what stands in the checkpoint.json of a checkpoint, whose folder this is. Throws RunError if it can't be
+/// read or is damaged.
 CheckpointNotes notes_of(const std::string& checkpoint);
 
-/// The checkpoint in `folder` that a run continues from, or "" if there is none yet. Throws UserError if there is one but
-/// `resume` is false, and if `folder` is a checkpoint itself.
+/// The checkpoint in `folder` that a run continues from, or "" if there is none yet. Throws UserError if there is one
+/// but `resume` is false, and if `folder` is a checkpoint itself.
 std::string checkpoint_start(const std::string& folder, bool resume);
 
 /// Locks the folder for one run during its lifetime: a second run is refused. Used by the rank that speaks.
 class CheckpointFolder {
  public:
-  /// Makes the folder if it does not exist, and removes the unfinished checkpoints of killed runs. Throws UserError if it is
-  /// a checkpoint itself, and RunError if it can't be written to, or if another run has locked it.
+  /// Makes the folder if it does not exist, and removes the unfinished checkpoints of killed runs. Throws UserError if
+  /// it is a checkpoint itself, and RunError if it can't be written to, or if another run has locked it.
   explicit CheckpointFolder(const std::string& path);
 
  private:

@@ -20,8 +20,8 @@ struct StepWorkload {
   PeakTime peak = {};
 };
 
-/// The peak rates of a device on this machine, which it measures; `devices`: how many this process computes for. A profile with
-/// nothing else in it.
+/// The peak rates of a device on this machine, which it measures; `devices`: how many this process computes for. A
+/// profile with nothing else in it.
 Hardware measured_peaks(const EntryPoint& entry, int64_t devices);
 
 /// The higher one of the rates of each dtype, since other work can only slow a measurement down.

@@ -125,8 +125,8 @@ std::vector<std::string> logged_outputs(const EntryPoint& entry) {
   return names;
 }
 
-// Refuses an output with a name that another number of the same line has. `option` writes the lines, in which means over the
-// data of --valid have the names `means`.
+// Refuses an output with a name that another number of the same line has. `option` writes the lines, in which means
+// over the data of --valid have the names `means`.
 void require_names(const std::string& option, const std::vector<std::string>& outputs,
                    const std::vector<std::string>& means) {
   const auto has = [](const auto& names, const std::string& name) {

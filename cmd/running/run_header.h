@@ -46,8 +46,8 @@ bool is_given(const std::string& input, const std::vector<std::string>& given);
 std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
                       const std::vector<std::string>& given);
 
-/// A warning if some inputs have been given data, and others stay random because the model says so: a training with random
-/// labels is rarely meant. Otherwise "".
+/// A warning if some inputs have been given data, and others stay random because the model says so: a training with
+/// random labels is rarely meant. Otherwise "".
 std::string random_data_warning(const EntryPoint& entry, const std::vector<InputData>& inputs,
                                 const std::vector<std::string>& given);
 

@@ -40,8 +40,8 @@ struct RunFileOptions {
   std::string tensorboard;  // folder
   std::string report;
   std::string command;  // as a shell reads it, for the report
-  // Profile that plans are chosen for, for the report's predicted times, and whose peak rates the MFU is of; "": none, and
-  // the MFU is of rates that the run measures
+  // Profile that plans are chosen for, for the report's predicted times, and whose peak rates the MFU is of; "": none,
+  // and the MFU is of rates that the run measures
   std::string hardware;
   std::string trace;
   int64_t trace_steps = 20;

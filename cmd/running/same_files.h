@@ -23,8 +23,8 @@ std::vector<FileSample> files_of(const VariableValues& values);
 /// hosts, and what differs.
 void require_same_files(Processes& processes, const std::vector<FileSample>& files);
 
-/// Warns of files whose contents were others when the checkpoint was saved from which the run continues, and of inputs that
-/// had a file then, but have the model's own data now. `given`: the values of --input.
+/// Warns of files whose contents were others when the checkpoint was saved from which the run continues, and of inputs
+/// that had a file then, but have the model's own data now. `given`: the values of --input.
 void warn_of_changed_files(const RunData& data, const std::vector<std::string>& given);
 
 }  // namespace mtfc

@@ -22,8 +22,8 @@ class StopAgreement {
 
   /// Every rank must call it after every piece of work: a step, or a batch of an evaluation.
   AgreedOrders after_step();
-  /// Returns the signal that ends the run, as AgreedOrders does, and always asks. Every rank must call it after work that
-  /// may have taken long.
+  /// Returns the signal that ends the run, as AgreedOrders does, and always asks. Every rank must call it after work
+  /// that may have taken long.
   int after_long_work();
 
  private:

@@ -49,8 +49,8 @@ bool has_dim(const std::vector<EntryPoint>& entries, const std::string& name, bo
   });
 }
 
-// Returns true if neither inputs nor variables have the dimension. Stored weights then fit whatever its size is, as packed
-// weights fit any number of heads.
+// Returns true if neither inputs nor variables have the dimension. Stored weights then fit whatever its size is, as
+// packed weights fit any number of heads.
 bool is_inner_dim(const Program& program, const std::string& name) {
   return has_dim(program.entry_points, name, false) && !has_dim(program.entry_points, name, true) &&
          std::none_of(

@@ -18,8 +18,8 @@ struct StoredSettings {
 };
 
 /// Returns the settings of the first of `paths` (as in --load) that is a checkpoint, a file of one, or a folder of
-/// checkpoints. Returns nothing if there is none. Throws RunError if the folder or the file with the settings can't be read,
-/// or if its contents are wrong: without the settings, the run would be another one.
+/// checkpoints. Returns nothing if there is none. Throws RunError if the folder or the file with the settings can't be
+/// read, or if its contents are wrong: without the settings, the run would be another one.
 std::optional<StoredSettings> stored_settings(const std::vector<std::string>& paths);
 
 /// The settings of a run: those of a checkpoint, and those of the user, which count more.
@@ -27,8 +27,8 @@ std::vector<std::string> all_settings(const std::vector<std::string>& stored,
                                       const std::vector<std::string>& given);
 
 /// Says on standard error which settings are taken from the checkpoint, and which params and dimensions now have
-/// other values because the user set them. If the run `continues` from the checkpoint, other differences are said too, and
-/// the precision.
+/// other values because the user set them. If the run `continues` from the checkpoint, other differences are said too,
+/// and the precision.
 void tell_settings(const StoredSettings& stored, const ModelOptions& given, const Program& program,
                    bool continues);
 

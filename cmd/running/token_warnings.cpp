@@ -100,7 +100,8 @@ std::string same_warning(const Windows& longer, const Windows& shorter) {
         "learn to repeat what it reads (add ,shift=1 to the source of the targets)\n",
         printable(longer.input), printable(shorter.input));
   }
-  // Several targets may be the last ones of a window, shifted by one. A single one inside the window is one of its tokens.
+  // Several targets may be the last ones of a window, shifted by one. A single one inside the window is one of its
+  // tokens.
   if (ahead < 0 || ahead >= (shorter.length == 1 ? longer.length : 1)) return "";
   return fmt::format(
       "mtfc: warning: '{}' has tokens of the windows of {} in '{}': a model that is to predict the next one "

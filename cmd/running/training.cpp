@@ -86,8 +86,8 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
             << token_warnings(run.main, run.data.inputs) << std::flush;
 }
 
-// The profile whose peak rates the MFU of the steps is of, on the rank that shows or logs the MFU. Called where other ranks
-// wait for this one: if they began the first step, they would send what nobody takes.
+// The profile whose peak rates the MFU of the steps is of, on the rank that shows or logs the MFU. Called where other
+// ranks wait for this one: if they began the first step, they would send what nobody takes.
 std::optional<Hardware> peaks_of(const ProgramRun& run) {
   const bool logs = !run.options.metrics.empty() || !run.options.tensorboard.empty();
   if (!run.processes().speaks() || (run.options.model.quiet && !logs)) return std::nullopt;
@@ -263,8 +263,8 @@ std::optional<double> rate_of_step(const ProgramRun& run) {
   return learning_rate_of_last_step(run.executor, run.main);
 }
 
-// Says once, after two seconds of steps or at the end, that other work keeps the cores from the threads of this rank: they then
-// wait for each other, and fewer of them may be faster.
+// Says once, after two seconds of steps or at the end, that other work keeps the cores from the threads of this rank:
+// they then wait for each other, and fewer of them may be faster.
 class BusyCores {
  public:
   explicit BusyCores(const ProgramRun& run)

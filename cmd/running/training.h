@@ -14,7 +14,8 @@ namespace mtfc {
 
 /// The clock and the profile by which a run is judged.
 struct RunMeasures {
-  // That times are predicted for, and whose peak rates the MFU is of; without it, the MFU is of rates that the run measures.
+  // That times are predicted for, and whose peak rates the MFU is of; without it, the MFU is of rates that the run
+  // measures.
   const Hardware* hardware = nullptr;
   RunClock begin;  // of the process
 };

@@ -1,5 +1,6 @@
 #pragma once
-// Colours on a terminal. They are switched off by --no-color, by NO_COLOR, and where a stream does not end at a terminal.
+// Colours on a terminal. They are switched off by --no-color, by NO_COLOR, and where a stream does not end at a
+// terminal.
 
 namespace mtfc {
 

@@ -20,8 +20,8 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
-// With two dots in the place of numbers that are left out. Of the rates there are the first `rates`, in the order of their
-// importance.
+// With two dots in the place of numbers that are left out. Of the rates there are the first `rates`, in the order of
+// their importance.
 std::string joined(const ProgressParts& parts, size_t numbers, size_t rates) {
   std::string line = parts.step;
   const auto add = [&](const std::string& part) {

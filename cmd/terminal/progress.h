@@ -34,11 +34,11 @@ struct PeakTime {
   bool is_measured = false;  // the peak rate, by this run, and not given by a profile
   std::string profile = {};  // the name of that profile
 };
-/// The efficiency (MFU) of steps that take `seconds`; nothing if it is not known. Nothing is faster than the peak rate, so a
-/// measured one that a step exceeds was measured beside other work, and is not the peak rate.
+/// The efficiency (MFU) of steps that take `seconds`; nothing if it is not known. Nothing is faster than the peak rate,
+/// so a measured one that a step exceeds was measured beside other work, and is not the peak rate.
 std::optional<double> efficiency(const PeakTime& peak, double seconds);
-/// `MFU 45.8 %` of steps that take `mean` seconds, with the profile whose peak rate it is of (a profile may be of another
-/// machine); or that it is not known, and why: no step is faster than the peak rate permits,
+/// `MFU 45.8 %` of steps that take `mean` seconds, with the profile whose peak rate it is of (a profile may be of
+/// another machine); or that it is not known, and why: no step is faster than the peak rate permits,
 /// so that of a profile which the `fastest` step exceeds is too low. "" without a peak rate.
 std::string mfu_text(const PeakTime& peak, double mean, double fastest);
 
@@ -54,8 +54,8 @@ class Progress {
   Progress(const RunLength& length, bool speaks, bool terminal, int width);
   ~Progress() { clear(); }
 
-  /// Shows step `step` (counted from 1) with its outputs. Steps take `seconds` in the mean, of which the rates and the MFU
-  /// are; the time left is also for what is done between steps.
+  /// Shows step `step` (counted from 1) with its outputs. Steps take `seconds` in the mean, of which the rates and the
+  /// MFU are; the time left is also for what is done between steps.
   void show(int64_t step, const std::vector<NamedNumber>& numbers, double seconds);
   /// Removes the line, so that something else can be printed.
   void clear();

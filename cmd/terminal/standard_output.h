@@ -4,8 +4,8 @@
 namespace mtfc {
 
 /// Gives each standard stream that is closed a file, so that no other file takes its number: nothing can be read from
-/// standard input, and nothing written to standard output. Ends the death by SIGPIPE: a reader that has gone is an error
-/// of writing. It is called once, first of all, by main.
+/// standard input, and nothing written to standard output. Ends the death by SIGPIPE: a reader that has gone is an
+/// error of writing. It is called once, first of all, by main.
 void hold_standard_streams();
 
 /// From here on std::cout remembers why it first failed. It is called once, by main.

@@ -1,6 +1,7 @@
 #pragma once
-// Says what a command is doing while one waits for it: nothing at first; then, in a line that is rewritten on a terminal, or
-// in a line now and then elsewhere, the last thing that the work has told (core/diagnostics/progress.h), and since when:
+// Says what a command is doing while one waits for it: nothing at first; then, in a line that is rewritten on a
+// terminal, or in a line now and then elsewhere, the last thing that the work has told (core/diagnostics/progress.h),
+// and since when:
 //
 //   choosing the plan of train: 1,200 of 5,400 operations, 12 s
 //
@@ -24,8 +25,8 @@ std::string work_text(const WorkPart& part, int64_t seconds);
 
 class WorkWatch {
  public:
-  /// When lines come. In a file, the first one comes once the process has computed for so long, or waited `between`: a test on a
-  /// busy machine then finds no line that it would not find elsewhere.
+  /// When lines come. In a file, the first one comes once the process has computed for so long, or waited `between`: a
+  /// test on a busy machine then finds no line that it would not find elsewhere.
   struct Times {
     std::chrono::milliseconds first{2000};     // until the first line
     std::chrono::milliseconds between{20000};  // two lines in a file
@@ -38,8 +39,8 @@ class WorkWatch {
   WorkWatch(const WorkWatch&) = delete;
   WorkWatch& operator=(const WorkWatch&) = delete;
 
-  /// Removes the line of the watch that there is, if any, from a terminal, so that something else can be printed. It comes back
-  /// when the work tells something.
+  /// Removes the line of the watch that there is, if any, from a terminal, so that something else can be printed. It
+  /// comes back when the work tells something.
   static void make_way();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// A model with one layer of experts, written plainly (GShard, section 2): a product in front of it, gates, einsums that send
-// tokens to places of experts and back, and a training step.
+// A model with one layer of experts, written plainly (GShard, section 2): a product in front of it, gates, einsums that
+// send tokens to places of experts and back, and a training step.
 
 namespace mtfc {
 

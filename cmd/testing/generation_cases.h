@@ -1,6 +1,6 @@
 #pragma once
-// Code that tests of generation share: models and layouts, a reference without caches and without a mesh (the model's own
-// graph, evaluated again over the growing sequence), and the command.
+// Code that tests of generation share: models and layouts, a reference without caches and without a mesh (the model's
+// own graph, evaluated again over the growing sequence), and the command.
 
 #include <cstdint>
 #include <map>

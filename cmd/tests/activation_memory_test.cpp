@@ -1,5 +1,5 @@
-// A layer keeps no more for its backward pass than the formulas of Korthikanti et al. 2022 allow. The script does the same for
-// four shapes and more layers.
+// A layer keeps no more for its backward pass than the formulas of Korthikanti et al. 2022 allow. The script does the
+// same for four shapes and more layers.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
-// Convolutions over split spatial dimensions: what they send, the halos that explain prints, the memory that they save, and
-// that a network for digits learns alike under every layout. The last needs the MNIST test set in ../shared/data/mnist
-// beside the checkout, or in the folder that MTFC_DATA names; without it that test is skipped with a message.
+// Convolutions over split spatial dimensions: what they send, the halos that explain prints, the memory that they save,
+// and that a network for digits learns alike under every layout. The last needs the MNIST test set in
+// ../shared/data/mnist beside the checkout, or in the folder that MTFC_DATA names; without it that test is skipped with
+// a message.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

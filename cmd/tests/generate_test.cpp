@@ -211,8 +211,8 @@ TEST_CASE(
     }
 }
 
-// A model that adds up what it has seen. scaled: divided by the number of positions; low_rank: the output layer is a product
-// of two weights; keeps: decode holds a weight in a cache.
+// A model that adds up what it has seen. scaled: divided by the number of positions; low_rank: the output layer is a
+// product of two weights; keeps: decode holds a weight in a cache.
 constexpr const char* kAddingModel = R"json({
   "mtfc": 1, "name": "adding", "params": {"scaled": 0, "low_rank": 0, "keeps": 0},
   "dims": {"batch": 2, "length": 8, "memory": "length", "model": 4, "rank": 3, "vocab": 11, "places": "length"},

@@ -206,8 +206,8 @@ TEST_CASE("a rank that is killed is named with its signal") {
         "mtfc: error: rank 1 was killed by signal 11 (Segmentation fault); the run has ended\n");
 }
 
-// Starts two ranks as MPICH's proxy does, and waits for their end, as it does after a signal at the wrong moment, in place of
-// answering them. Ends with the worst of their exit codes.
+// Starts two ranks as MPICH's proxy does, and waits for their end, as it does after a signal at the wrong moment, in
+// place of answering them. Ends with the worst of their exit codes.
 [[noreturn]] void run_as_deaf_proxy(const ScratchFolder& folder) {
   prctl(PR_SET_NAME, "hydra_pmi_proxy");
   for (const char* rank : {"0", "1"}) {
@@ -290,7 +290,8 @@ TEST_CASE("a rank alone under another MPI's launcher is told which one is right"
   CHECK(!launched_by());
 }
 
-// The environment of the shell on a compute node after salloc with use_interactive_step: a step of one task in a job of four.
+// The environment of the shell on a compute node after salloc with use_interactive_step: a step of one task in a job of
+// four.
 const Variables kInteractive = {{"SLURM_JOB_ID", "7"},         {"SLURM_NTASKS", "4"},
                                 {"SLURM_NPROCS", "4"},         {"SLURM_STEP_ID", "4294967290"},
                                 {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"},

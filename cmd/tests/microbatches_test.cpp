@@ -65,8 +65,8 @@ WholeTensor data_of(const InputDecl& input, int step) {
   return drawn({input.type, fill, 4}, static_cast<uint64_t>(step) * 10 + input.name.size());
 }
 
-// `m` of the dtype is an input; rows of it are an output as they are, and as the loop over microbatches picks them, with a sum of
-// them that the loop adds up where there is one.
+// `m` of the dtype is an input; rows of it are an output as they are, and as the loop over microbatches picks them,
+// with a sum of them that the loop adds up where there is one.
 std::string model_with(DType dtype) {
   return fmt::format(
       R"({{"mtfc": 1, "dims": {{"batch": 12, "d": 5}},

@@ -23,8 +23,8 @@ void check_close(const std::vector<double>& found, const std::vector<double>& ex
   for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= share * expected[i]);
 }
 
-// Every round uses the variable w and what is made of v. The gradient of each loss by w is 1/2 for each of four elements, and
-// by v 1/4, however many rounds add them up: the norm of all is the root of 5/4.
+// Every round uses the variable w and what is made of v. The gradient of each loss by w is 1/2 for each of four
+// elements, and by v 1/4, however many rounds add them up: the norm of all is the root of 5/4.
 const char* const kManyUses = R"({
   "mtfc": 1,
   "params": {"rounds": 512},

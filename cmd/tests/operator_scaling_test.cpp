@@ -1,5 +1,6 @@
-// The operators of GShard's table 4 (Lepikhin et al. 2020): how compute and communication of a device grow with the number D of
-// devices, if the split dimensions grow with D and the others stay. Counts are exact, so they are compared with formulas.
+// The operators of GShard's table 4 (Lepikhin et al. 2020): how compute and communication of a device grow with the
+// number D of devices, if the split dimensions grow with D and the others stay. Counts are exact, so they are compared
+// with formulas.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -97,7 +98,8 @@ TEST_CASE("operators split alike compute as much on any number of devices, and s
 }
 
 TEST_CASE("operands that are split in different ways are gathered, or turn round a ring, for as many bytes") {
-  // Both the work of a device and what it sends grow with D: the second operand, of 64 floats on each device, goes everywhere.
+  // Both the work of a device and what it sends grow with D: the second operand, of 64 floats on each device, goes
+  // everywhere.
   for (const int64_t devices : kDevices)
     for (const bool ring : {false, true}) {
       CAPTURE(devices);
@@ -124,8 +126,8 @@ TEST_CASE(
   }
 }
 
-// GShard's figure 9: from 16 to 2,048 cores, an all_to_all of the same data on each core takes 9 times as long. Two cores share
-// a chip, and the chips form a torus, of 4 x 2 for 16 cores and of 32 x 32 for 2,048.
+// GShard's figure 9: from 16 to 2,048 cores, an all_to_all of the same data on each core takes 9 times as long. Two
+// cores share a chip, and the chips form a torus, of 4 x 2 for 16 cores and of 32 x 32 for 2,048.
 TEST_CASE("an all_to_all on a torus grows about as the square root of the devices, as GShard measured") {
   const auto seconds = [](const Json& mesh, int64_t devices, int64_t megabytes) {
     const ScratchFolder folder;

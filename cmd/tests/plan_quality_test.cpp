@@ -64,7 +64,8 @@ TEST_CASE(
       ++pairs;
       const Json chosen = report_of(command + " --propagate");
       REQUIRE(!chosen.is_null());
-      // If all weights of a mixture of experts are sharded, the tables of the choice are too large and have to be split.
+      // If all weights of a mixture of experts are sharded, the tables of the choice are too large and have to be
+      // split.
       const bool is_split = model == "moe_encdec.json" && layout.starts_with("layouts/zero_");
       CHECK(chosen["plan"]["gap"] <= (is_split ? 2e-4 : 0));
       CHECK(chosen["plan"]["cost"] == counted_cost(chosen));

@@ -1,6 +1,6 @@
 // Compares attention that knows positions by rotations and by biases (models/std/position.json) with an independent
-// computation (scripts/make_position_reference.py): results and all gradients, on one device and under layouts; and with
-// itself in generation, where one position at a time is computed.
+// computation (scripts/make_position_reference.py): results and all gradients, on one device and under layouts; and
+// with itself in generation, where one position at a time is computed.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-// Every command that takes a model, on random models under random layouts, legal or not, must end by itself with the exit
-// code 0, 1 or 2: nothing crashes, hangs or contradicts itself. Freed memory is overwritten meanwhile.
+// Every command that takes a model, on random models under random layouts, legal or not, must end by itself with the
+// exit code 0, 1 or 2: nothing crashes, hangs or contradicts itself. Freed memory is overwritten meanwhile.
 //
-// MTFC_CASES and MTFC_SEED choose how many pairs of a model and a layout and which, and MTFC_TRIED names another binary,
-// such as one with sanitizers; scripts/fuzz_commands.sh tries many. The files of a pair that fails are written to the
-// folder MTFC_FAILURES, or to the folder for temporary files.
+// MTFC_CASES and MTFC_SEED choose how many pairs of a model and a layout and which, and MTFC_TRIED names another
+// binary, such as one with sanitizers; scripts/fuzz_commands.sh tries many. The files of a pair that fails are written
+// to the folder MTFC_FAILURES, or to the folder for temporary files.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The recipes and the variants of the bundled models: GShard's way to train, vocabularies of their own for sources, dropout of
-// inputs, perplexity.
+// The recipes and the variants of the bundled models: GShard's way to train, vocabularies of their own for sources,
+// dropout of inputs, perplexity.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

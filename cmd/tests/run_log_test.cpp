@@ -47,8 +47,8 @@ std::vector<std::string> events_of(const ScratchFolder& folder, const std::strin
   return lines_of(folder.read("events"));
 }
 
-// The flops of mnist's products in a training step, by hand: each matrix is used forward and for its gradient, and the second
-// one for the gradient of what it multiplies as well.
+// The flops of mnist's products in a training step, by hand: each matrix is used forward and for its gradient, and the
+// second one for the gradient of what it multiplies as well.
 double mnist_flops(double batch, double hidden) {
   return 2 * batch * 784 * hidden * 2 + 2 * batch * hidden * 10 * 3;
 }
@@ -104,7 +104,8 @@ TEST_CASE("without a profile, the MFU is of a peak rate that the run measures") 
     CHECK(folder.said(fmt::format("$MTFC run {}mnist.json --set batch=4 --set hidden=8 -q --steps 2 "
                                   "--metrics log {}",
                                   kModels, options)) == "exit 0: ");
-    // The peak is the same for both steps, and no machine that mtfc runs on is slower than 0.1 or faster than 1e5 GFLOP/s.
+    // The peak is the same for both steps, and no machine that mtfc runs on is slower than 0.1 or faster than 1e5
+    // GFLOP/s.
     std::vector<double> peaks;
     const std::vector<Json> log = log_of(folder, "log");
     REQUIRE(log.size() == 2);
@@ -198,7 +199,8 @@ TEST_CASE("a run says at its beginning what it is, and where it runs") {
     CHECK(folder.said("$MTFC cost-report model.json -q -o r.json " + options) == "exit 0: ");
     return Json::parse(folder.read("r.json"))["layouts"][0]["memory"]["peak_bytes_per_device"].get<int64_t>();
   };
-  // w has 5 * 7 elements, h/v 7 * 2, and bias 1. Memory is of less than a page, so that bytes_text() shows it whole or in KiB.
+  // w has 5 * 7 elements, h/v 7 * 2, and bias 1. Memory is of less than a page, so that bytes_text() shows it whole or
+  // in KiB.
   CHECK(header("--steps 3")
             .starts_with("exit 0: tiny: train, 3 steps, 50 parameters in f32\none device: 2 threads, "));
   const std::string mesh = "--mesh a:2,b:2 --layout batch:a,hidden:b";

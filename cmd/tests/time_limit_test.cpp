@@ -1,4 +1,5 @@
-// --time-limit of commands that choose a plan: it is obeyed, what it leaves is legal and right, and it says how good it is.
+// --time-limit of commands that choose a plan: it is obeyed, what it leaves is legal and right, and it says how good it
+// is.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

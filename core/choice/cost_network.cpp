@@ -257,8 +257,8 @@ class Elimination {
   struct Step {
     int variable;
     std::vector<size_t> tables;  // that contain the variable
-    // If all tables were minimized together: the best of the values that are left, for those of the variables of `scope`,
-    // the last of which varies fastest. The costs of `tables` are then gone.
+    // If all tables were minimized together: the best of the values that are left, for those of the variables of
+    // `scope`, the last of which varies fastest. The costs of `tables` are then gone.
     std::vector<int> scope = {};
     std::vector<uint16_t> best = {};
   };
@@ -333,8 +333,8 @@ class Elimination {
     return groups;
   }
 
-  // The least cost over the values of `variable`, per values of the other variables of the tables, and in `best` the first
-  // value that has it.
+  // The least cost over the values of `variable`, per values of the other variables of the tables, and in `best` the
+  // first value that has it.
   Table minimized(int variable, const std::vector<size_t>& group, bool with_own,
                   std::vector<uint16_t>& best_values) const {
     std::set<int> scope;

@@ -15,8 +15,8 @@
 
 namespace mtfc {
 
-/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives, bytes, and the
-/// bytes for which more than an update of weights waits.
+/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives, bytes, and
+/// the bytes for which more than an update of weights waits.
 struct PlanCost {
   static constexpr int64_t kImpossible = INT64_MAX / 4;
 

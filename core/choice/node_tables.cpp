@@ -46,8 +46,8 @@ std::string key_of(const NodeCall& call, const std::vector<Factor>& factors) {
   return key;
 }
 
-// Keeps the first options, which are the most parallel ones, and those that make a plan possible whatever the others are: the
-// first one that takes no partial sums, and the one that takes everything whole.
+// Keeps the first options, which are the most parallel ones, and those that make a plan possible whatever the others
+// are: the first one that takes no partial sums, and the one that takes everything whole.
 std::vector<NodeOption> first_of(std::vector<NodeOption> options, size_t most) {
   if (options.size() <= most) return options;
   const auto is_full = [](const NodeOption& option) {

@@ -1,6 +1,6 @@
 #pragma once
-// The options of every node of a graph, with the forms that they take and give. Nodes that are equal apart from names, and
-// have equal candidates, share them: layers repeat.
+// The options of every node of a graph, with the forms that they take and give. Nodes that are equal apart from names,
+// and have equal candidates, share them: layers repeat.
 
 #include <memory>
 #include <string>

@@ -40,8 +40,8 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   return std::nullopt;
 }
 
-// Inside a loop, a leaf stands for a variable, and a copy of the leaf is to be gathered again. Both are split as the variable
-// is, or the plan would gather it once before the loop and keep it whole.
+// Inside a loop, a leaf stands for a variable, and a copy of the leaf is to be gathered again. Both are split as the
+// variable is, or the plan would gather it once before the loop and keep it whole.
 void fix_in_loops(const FlatGraph& graph, const PlanConditions& conditions, Seeds& seeds) {
   const auto is_regathered = [&](FlatTensorId id) {
     const auto& [tensor, scope] = graph.tensors[id];

@@ -2,9 +2,9 @@
 // The prices by which the parts of a plan are compared: those of core/program/plan_figures.h, or predicted times on a
 // piece of hardware.
 //
-// Times are those of kernels and collectives one after the other. Only a schedule shows how much of a collective kernels
-// hide; here it is assumed that they hide the same share of all collectives for which nothing but the updates of weights
-// waits. So plans that are chosen by times are compared as a whole (core/passes/pipeline.h).
+// Times are those of kernels and collectives one after the other. Only a schedule shows how much of a collective
+// kernels hide; here it is assumed that they hide the same share of all collectives for which nothing but the updates
+// of weights waits. So plans that are chosen by times are compared as a whole (core/passes/pipeline.h).
 
 #include <cstdint>
 #include <vector>

@@ -152,9 +152,9 @@ class Origins {
   }
 
   // The dimensions by which the axis may have come to `end`, the nearest first: only of tensors that the plan splits
-  // so, if `as_planned`, or else of those that the axis can reach. A path ends at a tensor whose sharding is fixed before
-  // the plan is chosen. It leads on through other tensors, even where rules decide the form that is kept: they may be
-  // made in another.
+  // so, if `as_planned`, or else of those that the axis can reach. A path ends at a tensor whose sharding is fixed
+  // before the plan is chosen. It leads on through other tensors, even where rules decide the form that is kept: they
+  // may be made in another.
   std::vector<Visit> visits_from(const TensorDim& end, int axis, bool as_planned) const {
     std::vector<Visit> visits;
     std::set<std::pair<FlatTensorId, size_t>> known;

@@ -79,8 +79,8 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   if (inner == 1 || (facts_of(kind).pairwise && kind != CollectiveKind::kAllToAll)) {
     add_link({kind, group, bytes}, across, time);
   } else if (works_in_place(kind)) {
-    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. As many members of each node as the last one has reduce a share
-    // of the n bytes in their node, then across nodes, and give it to their neighbours.
+    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. As many members of each node as the last one has reduce
+    // a share of the n bytes in their node, then across nodes, and give it to their neighbours.
     const double size = bytes * members / (2 * (members - 1));
     add_link({kind, inner, 2 * size * (local - 1) / fewest}, inside, within);
     add_link({kind, all_nodes, 2 * size / fewest * (nodes - 1) / nodes}, across, time);
@@ -89,8 +89,8 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
     add_link({kind, inner, bytes * (fewest - 1) / (members - 1)}, inside, within);
     add_link({kind, group, bytes * (members - fewest) / (members - 1)}, across, time);
   } else {
-    // Each member exchanges a piece with one member of each other node; one of the last node, with several of them. Neighbours
-    // have the other pieces, of a larger node perhaps all.
+    // Each member exchanges a piece with one member of each other node; one of the last node, with several of them.
+    // Neighbours have the other pieces, of a larger node perhaps all.
     const double piece = bytes / (members - 1);
     add_link({kind, inner, piece * (members - 1 - (nodes - 1) * std::floor(fewest / local))}, inside, within);
     add_link({kind, all_nodes, piece * (nodes - 1) * std::ceil(local / fewest)}, across, time);

@@ -6,9 +6,9 @@
 //                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; across nodes each element travels once to each node
-//                                (runtime/comm/mpi/two_level.h). If a group has fewer members on its last node than on the
-//                                others, these take longest: they exchange as much with the other nodes as all members of
-//                                a larger node together.
+//                                (runtime/comm/mpi/two_level.h). If a group has fewer members on its last node than on
+//                                the others, these take longest: they exchange as much with the other nodes as all
+//                                members of a larger node together.
 //
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.
@@ -33,8 +33,8 @@ struct CollectiveTime {
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware);
 
-/// The time in which operands of an all_reduce of several values, so many bytes, are copied into one buffer and results out of
-/// it.
+/// The time in which operands of an all_reduce of several values, so many bytes, are copied into one buffer and results
+/// out of it.
 double packing_seconds(int64_t bytes, const Hardware& hardware);
 
 /// The time of all transfers of a ring, whose devices send as much as for an all_gather, each to its neighbour alone.

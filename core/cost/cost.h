@@ -133,14 +133,15 @@ struct CostReport {
   std::optional<TrainingCost> training = {};        // of a training step with times
 };
 
-/// The name of a step's kind in reports: its operation (`ring einsum` for one in turns), `fused`, `slice`, or its collective.
+/// The name of a step's kind in reports: its operation (`ring einsum` for one in turns), `fused`, `slice`, or its
+/// collective.
 std::string kind_of(const Step& step);
 
 /// Predicted counts of every step of `entry`, one per step (zero for waits).
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry);
 
-/// The flops of one run of `entry` on one device. Flops outside products count 16 times, because each takes about 16 times as
-/// long.
+/// The flops of one run of `entry` on one device. Flops outside products count 16 times, because each takes about 16
+/// times as long.
 /// Stops counting at `enough`.
 int64_t kernel_work(const Program& program, const EntryPoint& entry, int64_t enough);
 

@@ -113,7 +113,8 @@ struct Hardware {
 /// The bytes that a program may use on a device; 0 if the profile does not limit them.
 int64_t memory_of(const Hardware& hardware);
 
-/// The classes of kernels that add up products, which may have a ProductTable: einsum, batched_einsum, conv, grouped_conv.
+/// The classes of kernels that add up products, which may have a ProductTable: einsum, batched_einsum, conv,
+/// grouped_conv.
 const std::vector<std::string>& product_classes();
 /// All classes: product_classes(), elementwise, reduction, pooling, indexing, movement, generator.
 const std::vector<std::string>& kernel_classes();

@@ -11,8 +11,8 @@
 namespace mtfc {
 namespace {
 
-// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction. A profile can't
-// list attention, which is priced as products. Convolutions are listed as `conv` and `grouped_conv`.
+// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction. A profile
+// can't list attention, which is priced as products. Convolutions are listed as `conv` and `grouped_conv`.
 constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise, "elementwise"},
                                                            {Family::kElementwiseChecked, "elementwise"},
                                                            {Family::kReduction, "reduction"},
@@ -98,8 +98,8 @@ double computed_flops(const OpDef& op, const LocalCall& call, const std::vector<
   return op.family == Family::kAttention ? counted * share_computed(call) : counted;
 }
 
-// Attention multiplies the queries and the memory of one position of the batch at a time. `flops` are those of the pairs
-// that it computes.
+// Attention multiplies the queries and the memory of one position of the batch at a time. `flops` are those of the
+// pairs that it computes.
 void add_attention(const LocalCall& call, double flops, const Hardware& hardware, KernelTime& time) {
   const AttentionSizes sizes = attention_sizes(call);
   time.compute_s +=

@@ -26,7 +26,8 @@ struct KernelTime {
   }
 };
 
-/// For a step of kind kKernel, kFused, kSlice, or kRing, whose transfers are not part of it. `traffic` is its part of memory_traffic().
+/// For a step of kind kKernel, kFused, kSlice, or kRing, whose transfers are not part of it. `traffic` is its part of
+/// memory_traffic().
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware);
 
@@ -35,8 +36,8 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
 KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
                           const Hardware& hardware);
 
-/// The dtype whose peak bounds an operation. Comparisons give bool, but compute in the dtype of their operands. Products of
-/// bf16 may give f32, and everything else computes bf16 in f32.
+/// The dtype whose peak bounds an operation. Comparisons give bool, but compute in the dtype of their operands.
+/// Products of bf16 may give f32, and everything else computes bf16 in f32.
 DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result);
 
 /// The share of an operation's counted flops that are of use: of an attention, those of the pairs that are seen;

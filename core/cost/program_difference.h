@@ -1,6 +1,6 @@
 #pragma once
-// How two programs of one model differ: tensors that they split in different ways, and collectives that only one of them
-// has, or that send more in one of them. Tensors of repeated blocks (`layers_0/w`, `layers_1/w`) count as one.
+// How two programs of one model differ: tensors that they split in different ways, and collectives that only one of
+// them has, or that send more in one of them. Tensors of repeated blocks (`layers_0/w`, `layers_1/w`) count as one.
 //
 //   batch:rows against hidden:rows   w[io, hidden]: [io, hidden] and [io, hidden/rows]
 //                                    all_reduce over rows of the gradient of w: 1 and 0
@@ -31,8 +31,8 @@ struct ShardingDifferences {
   size_t differing = 0;
 };
 
-/// The tensors that both have, under one name, and split in different ways; in the order of placed_tensors(). Optimizer state
-/// that differs like its variable counts, but is not listed.
+/// The tensors that both have, under one name, and split in different ways; in the order of placed_tensors(). Optimizer
+/// state that differs like its variable counts, but is not listed.
 ShardingDifferences sharding_differences(const ComparedEntry& first, const ComparedEntry& second);
 
 struct CollectiveSums {

@@ -58,8 +58,8 @@ struct TimeCost {
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                         const Hardware& hardware);
 
-/// The seconds that the products which `entry` needs take if all devices share them and compute at the peak rate of their
-/// dtype. Over the time of a step, this is its efficiency (MFU). 0 if nothing is multiplied.
+/// The seconds that the products which `entry` needs take if all devices share them and compute at the peak rate of
+/// their dtype. Over the time of a step, this is its efficiency (MFU). 0 if nothing is multiplied.
 double useful_seconds_at_peak(const Mesh& mesh, const EntryPoint& entry, const Hardware& hardware);
 
 }  // namespace mtfc

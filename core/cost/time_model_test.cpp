@@ -130,7 +130,8 @@ TEST_CASE("a member that is alone on its node exchanges what three others share"
   const auto taken = [&](CollectiveKind kind, double bytes) {
     return collective_time(kind, {0}, Mesh({{"all", 4}}), bytes, nodes).seconds();
   };
-  // A megabyte: one member of the larger node reduces all of it there and gives it to two neighbours, and it crosses once.
+  // A megabyte: one member of the larger node reduces all of it there and gives it to two neighbours, and it crosses
+  // once.
   CHECK(taken(CollectiveKind::kAllReduce, 1.5e6) == doctest::Approx(0.04 + 2 * kAlpha + 1));
   // Parts of 0.25 MB: the member that is alone needs three, and two of the others get theirs from neighbours.
   CHECK(taken(CollectiveKind::kAllGather, 0.75e6) == doctest::Approx(0.0075 + kAlpha + 0.75));

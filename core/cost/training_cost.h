@@ -27,8 +27,8 @@ struct TrainingCost {
   std::optional<double> price = {};  // if the plan has a price, too
 };
 
-/// The elements of the largest input of whole numbers: the token of each place of each sequence, or the label of each sample.
-/// Without such an input, the rows of the first input; 0 if it has none.
+/// The elements of the largest input of whole numbers: the token of each place of each sequence, or the label of each
+/// sample. Without such an input, the rows of the first input; 0 if it has none.
 int64_t tokens_per_step(const Program& program);
 
 /// Nothing if the report is not of a training step, or has no time, or a step has no tokens.

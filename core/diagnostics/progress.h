@@ -9,16 +9,16 @@
 
 namespace mtfc {
 
-/// One part of long work: `choosing the plan of train`. If it goes through many things, such as operations, so many of them
-/// are done.
+/// One part of long work: `choosing the plan of train`. If it goes through many things, such as operations, so many of
+/// them are done.
 struct WorkPart {
   std::string what;
   int64_t done = 0, all = 0;  // 0: not known
   const char* things = "";    // `operations`
 };
 
-/// While it exists, all that work of this thread tells goes to `hears`, which must outlive it. Listeners of a thread may be
-/// nested; the innermost counts.
+/// While it exists, all that work of this thread tells goes to `hears`, which must outlive it. Listeners of a thread
+/// may be nested; the innermost counts.
 class ProgressListener {
  public:
   explicit ProgressListener(const std::function<void(const WorkPart&)>& hears);

@@ -8,8 +8,8 @@ namespace mtfc {
 /// Thrown by check_stop(). No error: whoever has made the StopScope catches it.
 struct Stopped {};
 
-/// While it exists, check_stop() asks `stops` in this thread, which must outlive it. Scopes of a thread may be nested; the
-/// innermost counts.
+/// While it exists, check_stop() asks `stops` in this thread, which must outlive it. Scopes of a thread may be nested;
+/// the innermost counts.
 class StopScope {
  public:
   explicit StopScope(const std::function<bool()>& stops);

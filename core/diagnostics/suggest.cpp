@@ -56,7 +56,8 @@ bool shortens(std::string_view name, std::string_view full) {
   return name.empty();
 }
 
-// `did you mean 'encoder/w', 'decoder/w' or one of 3 more?` for the candidates that `name` shortens; "" if there is none.
+// `did you mean 'encoder/w', 'decoder/w' or one of 3 more?` for the candidates that `name` shortens; "" if there is
+// none.
 std::string shortened_names(std::string_view name, const std::vector<std::string>& candidates) {
   constexpr size_t kMost = 3;
   std::vector<std::string_view> found;

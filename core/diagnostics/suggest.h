@@ -8,8 +8,8 @@
 namespace mtfc {
 
 /// `did you mean 'NAME'?` for the candidate at the smallest edit distance from `name`, or "" if none is near.
-/// Names of several parts, `layer_0/attention/wq`, come before all others where `name` is one of them without some parts
-/// before the last, such as `wq` or `layer_0/wq`: up to three of them, and how many more there are.
+/// Names of several parts, `layer_0/attention/wq`, come before all others where `name` is one of them without some
+/// parts before the last, such as `wq` or `layer_0/wq`: up to three of them, and how many more there are.
 /// A transposition counts as one edit, a letter in another case as none. A candidate is near if at most a
 /// third of the name's letters (but at least one) differ; a name of one letter is near only to itself in the
 /// other case.

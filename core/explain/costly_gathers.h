@@ -23,9 +23,9 @@ struct CostlyGather {
 /// True if costly_gathers() may find any. This takes less time than to make what it needs.
 bool may_gather(const Program& program, const EntryPoint& entry);
 
-/// The gathers over every axis that splits the tensor which send at least 1 MiB and 1 % of all bytes, the largest first.
-/// Leaves out updates of weights, and tensors that are annotated to be whole. For the first three, a change is sought, for
-/// which at most 48 other layouts are compiled, and fewer of large models.
+/// The gathers over every axis that splits the tensor which send at least 1 MiB and 1 % of all bytes, the largest
+/// first. Leaves out updates of weights, and tensors that are annotated to be whole. For the first three, a change is
+/// sought, for which at most 48 other layouts are compiled, and fewer of large models.
 std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained);
 
 /// What each microbatch gathers of the variables that the layout shards (shard_variables).

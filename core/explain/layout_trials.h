@@ -53,8 +53,8 @@ class LayoutTrials {
   /// `explained` must outlive it.
   explicit LayoutTrials(const ExplainedProgram& explained) : explained_(explained) {}
 
-  /// The entry point under the layout with the change; nothing if that is not legal for the model, or if the time to choose
-  /// plans has ended (CompileOptions::ends_choice).
+  /// The entry point under the layout with the change; nothing if that is not legal for the model, or if the time to
+  /// choose plans has ended (CompileOptions::ends_choice).
   std::optional<Trial> attempt(const LayoutChange& change);
   /// How many attempts there were.
   size_t made() const { return made_; }

@@ -12,20 +12,21 @@
 
 namespace mtfc {
 
-/// A pattern for the tensors of this name in all layers: `layer_*/ffn/wi` for `layer_3/ffn/wi`. The number at the end of each
-/// part of the name but the last is left open.
+/// A pattern for the tensors of this name in all layers: `layer_*/ffn/wi` for `layer_3/ffn/wi`. The number at the end
+/// of each part of the name but the last is left open.
 std::string over_numbers(const std::string& name);
 
 class ModelNames {
  public:
-  /// Collects the names of the entry point `entry` (init, train, evaluate, decode) and of its loops. The model must have
-  /// it.
+  /// Collects the names of the entry point `entry` (init, train, evaluate, decode) and of its loops. The model must
+  /// have it.
   ModelNames(const Model& model, const std::string& entry);
 
   /// The name under which programs know the tensor: another one, if a block and its user name it differently.
   const std::string& canonical(const std::string& name) const;
   bool is_known(const std::string& name) const { return places_.contains(canonical(name)); }
-  /// The error that the entry point's program does not have the tensor, which is known. It says whether nothing uses it.
+  /// The error that the entry point's program does not have the tensor, which is known. It says whether nothing uses
+  /// it.
   UserError not_computed(const std::string& name) const;
   /// Where the model states the operation that makes the tensor; empty where it does not.
   Location place(const std::string& tensor) const;

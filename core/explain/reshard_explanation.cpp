@@ -40,8 +40,8 @@ Use use_of(const ReshardStep& reshard, const std::vector<ReshardStep>& reshards)
   return use;
 }
 
-// True if the collective itself is gone, and less is sent of the tensor for its readers. Where only names change, as from
-// `w/grad/sum` to `w/grad`, all figures stay the same, and nothing was removed.
+// True if the collective itself is gone, and less is sent of the tensor for its readers. Where only names change, as
+// from `w/grad/sum` to `w/grad`, all figures stay the same, and nothing was removed.
 bool is_removed(const ReshardStep& reshard, const ExplainedProgram& explained, const Trial& trial) {
   const LayoutFigures &now = explained.figures, &then = trial.figures;
   if (then.bytes == now.bytes && then.collectives == now.collectives && then.flops == now.flops) return false;

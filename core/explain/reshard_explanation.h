@@ -23,8 +23,8 @@ struct ReshardExplanation {
   /// The cheapest change that removes the collective, of those under which no device needs more (needs_more()); of all,
   /// if there is none of these.
   std::optional<Trial> removal;
-  /// A change that removes it and costs less than both the layout and `removal`, though devices need more: a tensor that
-  /// is held whole is never gathered.
+  /// A change that removes it and costs less than both the layout and `removal`, though devices need more: a tensor
+  /// that is held whole is never gathered.
   std::optional<Trial> cheaper;
   /// Collectives under `removal` that are new or send more there, the largest first.
   std::vector<ReshardStep> instead;

@@ -18,8 +18,8 @@ namespace {
 // Ends a compilation of which no more is needed.
 struct PlanIsKnown {};
 
-// Alternatives are compiled while that takes no more than so many steps in all, but at least a few: a model of hundreds of
-// layers takes seconds for each.
+// Alternatives are compiled while that takes no more than so many steps in all, but at least a few: a model of hundreds
+// of layers takes seconds for each.
 constexpr size_t kMostTriedSteps = 60'000;
 constexpr size_t kLeastTrials = 2;
 
@@ -74,8 +74,8 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
                           : did_you_mean(tensor, explained.names.all()));
 }
 
-// True if `shard_state_over` splits a tensor that an update computes. Under rules alone, no other tensor has axes that no
-// rule gives it.
+// True if `shard_state_over` splits a tensor that an update computes. Under rules alone, no other tensor has axes that
+// no rule gives it.
 bool is_split_in_update(const ExplainedProgram& explained, const Stated& stated, const StateSplit& split,
                         const Sharding& sharding) {
   if (explained.entry.plan) return false;

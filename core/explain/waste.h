@@ -41,8 +41,8 @@ struct Waste {
 
 /// Looks at the tensors of the entry point and at the variables. Shards count as uneven from an excess of 5 % on;
 /// splits that the compiler has chosen by itself, for tensors that no product reads or makes, are left out. Copies of
-/// optimizer state count from 1 MiB on, if they are at least 5 % of the peak of memory and the layout does not say how the
-/// state is split.
+/// optimizer state count from 1 MiB on, if they are at least 5 % of the peak of memory and the layout does not say how
+/// the state is split.
 Waste waste_of(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

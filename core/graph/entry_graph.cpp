@@ -18,8 +18,8 @@ TensorId named_as(GraphBuilder& builder, TensorId id, const Tensor& replaced) {
   return id;
 }
 
-// The same, with what the layout states of the replaced tensor as well. `made` is the number of tensors that existed before the
-// replacement was made: one of these is read by others, which may take it in any sharding.
+// The same, with what the layout states of the replaced tensor as well. `made` is the number of tensors that existed
+// before the replacement was made: one of these is read by others, which may take it in any sharding.
 TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced, size_t made) {
   id = named_as(builder, id, replaced);
   if (replaced.offered && builder.graph().tensor(id).name == replaced.name)

@@ -12,8 +12,8 @@
 
 namespace mtfc {
 
-/// The end of the name of a tensor that is made a second time, as late as it is needed, so that the first one need not be
-/// kept.
+/// The end of the name of a tensor that is made a second time, as late as it is needed, so that the first one need not
+/// be kept.
 inline constexpr std::string_view kAgain = "/again";
 
 /// The new value of a variable. It takes effect at the end of a step.

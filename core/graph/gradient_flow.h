@@ -11,8 +11,8 @@ namespace mtfc {
 /// passed it to all their operands of floats.
 PerTensor<bool> with_gradient(const Graph& graph, TensorId of);
 
-/// Returns the first operation that keeps gradients from `tensor`, which with_gradient() does not mark, on the ways from
-/// it that lead over tensors of `needed`; nullptr if there is none.
+/// Returns the first operation that keeps gradients from `tensor`, which with_gradient() does not mark, on the ways
+/// from it that lead over tensors of `needed`; nullptr if there is none.
 const Node* gradient_stop(const Graph& graph, TensorId tensor, const PerTensor<bool>& needed);
 
 }  // namespace mtfc

@@ -64,8 +64,8 @@ struct TensorAnnotation {
   std::vector<DimRule> rules = {};  // the ones among these that decide, at most one for each dimension
 };
 using SharedAnnotation = std::shared_ptr<const TensorAnnotation>;
-/// The rules for a part of the model whose axes a tensor without an annotation may take. All are offered; of several for
-/// one dimension and axis, `explain` names the first.
+/// The rules for a part of the model whose axes a tensor without an annotation may take. All are offered; of several
+/// for one dimension and axis, `explain` names the first.
 using SharedRules = std::shared_ptr<const std::vector<DimRule>>;
 /// What a layout states of one tensor: nothing, how it is split, or the axes that it may take.
 struct StatedLayout {
@@ -190,8 +190,8 @@ class GraphBuilder {
   void set_origin(Origin origin);
   void set_origin(SharedOrigin origin);
   const SharedOrigin& origin() const { return origin_; }
-  /// Opens a region that is computed again for the backward pass, unless one is open. Returns the one that was open, for
-  /// close_region().
+  /// Opens a region that is computed again for the backward pass, unless one is open. Returns the one that was open,
+  /// for close_region().
   int open_region();
   void close_region(int open_before) { region_ = open_before; }
 

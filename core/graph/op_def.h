@@ -80,8 +80,8 @@ struct KnownTensor {
   std::vector<double> elements;
 };
 
-/// A use of an operation whose results were worked out by hand. `mtfc ops` prints it, and a test compares the results with
-/// those that mtfc computes.
+/// A use of an operation whose results were worked out by hand. `mtfc ops` prints it, and a test compares the results
+/// with those that mtfc computes.
 struct WorkedExample {
   std::vector<KnownTensor> operands;
   Attributes attributes;
@@ -159,7 +159,8 @@ struct Factor {
   std::vector<Piece> pieces = {};  // for kMoved
   double fill = 0;                 // the value of elements of the result that no piece gives
   int64_t parts = 0;               // above 0: a multiple of the number of shards (core/op_rules/parts.h)
-  // Dimensions of operands that the shards of this one read: where axes split this dimension, they split those by windows
+  // Dimensions of operands that the shards of this one read: where axes split this dimension, they split those by
+  // windows
   std::vector<OperandWindow> windows = {};
 };
 
@@ -200,8 +201,8 @@ struct OpTraits {
   /// A contraction of two operands whose kernel takes boxes of operands and adds to its result: it may run as a ring
   /// (core/program/ring.h).
   bool can_turn = false;
-  /// The result is the operand in another dtype. It is linear where that loses nothing, from a float to a wider one, and
-  /// where its flag kRoundsTerms allows a loss.
+  /// The result is the operand in another dtype. It is linear where that loses nothing, from a float to a wider one,
+  /// and where its flag kRoundsTerms allows a loss.
   bool converts = false;
   /// The kernel knows no bf16: it computes in f32, on copies of bf16 operands and results in the workspace.
   bool in_f32 = false;
@@ -246,7 +247,8 @@ inline DType in_kernel(const OpDef& op, DType dtype) {
 }
 
 /// The workspace of a kernel on one device: first what the operation's `workspace` asks for, in the dtypes that it
-/// computes in, then the copies of operands and of results that it computes in another dtype, each at an aligned offset.
+/// computes in, then the copies of operands and of results that it computes in another dtype, each at an aligned
+/// offset.
 struct KernelWorkspace {
   int64_t own = 0;                         // bytes
   std::vector<int64_t> operands, results;  // offsets of copies; -1 where there is none
@@ -254,14 +256,15 @@ struct KernelWorkspace {
 };
 KernelWorkspace kernel_workspace(const OpDef& op, const LocalCall& call, std::span<const LocalType> results);
 
-/// The sets of `linear_in` for a call, each a list of operands. A set that names an operand that the call leaves out is not
-/// among them.
+/// The sets of `linear_in` for a call, each a list of operands. A set that names an operand that the call leaves out is
+/// not among them.
 std::vector<std::vector<int>> linear_sets(const OpDef& op, const OpCall& call);
 
 /// The flag of a conversion between floats by which each device may round its term of a sum, before they are added up.
 inline constexpr const char* kRoundsTerms = "rounds_terms";
 
-/// Sets the axes of the factor's dimension in the operands: in those that have it, and by windows in those that it reads.
+/// Sets the axes of the factor's dimension in the operands: in those that have it, and by windows in those that it
+/// reads.
 void split_operands(const Factor& factor, const AxisList& axes, std::vector<Sharding>& operands);
 /// True if two factors split the same dimension of an operand, which only one can: the places and the taps of a window.
 bool splits_twice(const std::vector<Factor>& factors, const std::vector<AxisList>& axes_by_factor);

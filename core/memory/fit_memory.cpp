@@ -122,8 +122,8 @@ class Fitting {
     return kind;
   }
 
-  // Keeps what can be kept after all: of each kind of pieces, the costliest kind first, as many of the last ones as fit.
-  // The last layers are computed again when the peak has passed, or when it has just been reached.
+  // Keeps what can be kept after all: of each kind of pieces, the costliest kind first, as many of the last ones as
+  // fit. The last layers are computed again when the peak has passed, or when it has just been reached.
   Remade with_fewer(Remade remade) {
     std::map<std::string, std::vector<Remade>> kinds;
     for (Remade& piece : graph_.pieces(remade)) {
@@ -217,7 +217,8 @@ class Fitting {
   std::map<Remade, int64_t> peaks_;
 };
 
-// Returns the seconds at which the convex hull of all choices keeps `budget` bytes. No choice that keeps as little takes less.
+// Returns the seconds at which the convex hull of all choices keeps `budget` bytes. No choice that keeps as little
+// takes less.
 double hull_bound(const RemakeGraph& graph, int64_t budget) {
   const std::vector<Remade> corners = graph.corners();
   double least = 0;
@@ -230,9 +231,9 @@ double hull_bound(const RemakeGraph& graph, int64_t budget) {
   return least;
 }
 
-// Returns the seconds of the operations that any choice has to run again to keep the limit at the fullest step of `program`,
-// which is compiled without recomputation. A tensor that the backward pass reads after this step is either made again or in
-// memory at this step, beside the results of the backward pass that are there.
+// Returns the seconds of the operations that any choice has to run again to keep the limit at the fullest step of
+// `program`, which is compiled without recomputation. A tensor that the backward pass reads after this step is either
+// made again or in memory at this step, beside the results of the backward pass that are there.
 double bound_at_peak(const std::vector<PreparedModel::Part>& parts, const Program& program, int64_t limit,
                      const Hardware& hardware) {
   const EntryPoint& train = *program.find(kTrain);

@@ -1,18 +1,18 @@
 #pragma once
-// Makes a training step fit into the memory of a device: the backward pass computes tensors again that would take too much
-// memory until it needs them.
+// Makes a training step fit into the memory of a device: the backward pass computes tensors again that would take too
+// much memory until it needs them.
 //
-// Which ones is decided by predicted seconds, and compiled programs are the judge of memory. The corners of the convex hull
-// of memory and time (core/memory/remake_graph.h) are tried first; then the step between the last corner that does not fit
-// and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are made again.
-// With at most kFewChoices tensors, every choice is considered.
+// Which ones is decided by predicted seconds, and compiled programs are the judge of memory. The corners of the convex
+// hull of memory and time (core/memory/remake_graph.h) are tried first; then the step between the last corner that does
+// not fit and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are
+// made again. With at most kFewChoices tensors, every choice is considered.
 //
-// Where the layout splits gradients (ZeRO) and training runs in microbatches, terms of whole gradients are added up over the
-// microbatches if they fit, and reduced once. If they do not, each microbatch may scatter its gradients: this and
-// recomputation are compared by predicted seconds.
+// Where the layout splits gradients (ZeRO) and training runs in microbatches, terms of whole gradients are added up
+// over the microbatches if they fit, and reduced once. If they do not, each microbatch may scatter its gradients: this
+// and recomputation are compared by predicted seconds.
 //
-// If nothing of that fits, products run in turns besides (core/program/ring.h), wherever this takes less memory: last, since
-// sums are then added up in another order.
+// If nothing of that fits, products run in turns besides (core/program/ring.h), wherever this takes less memory: last,
+// since sums are then added up in another order.
 
 #include <cstdint>
 #include <optional>
@@ -32,8 +32,8 @@ struct TooLarge {
   int64_t least_memory = 0;  // no choice needs less
 };
 
-/// How hard to try where the two choices that should need least memory do not fit: not at all, which is for searches over
-/// many layouts; or by all other corners, and by products in turns.
+/// How hard to try where the two choices that should need least memory do not fit: not at all, which is for searches
+/// over many layouts; or by all other corners, and by products in turns.
 enum class FitEffort { kLittle, kFull };
 
 struct FittedProgram {
@@ -46,10 +46,10 @@ struct FittedProgram {
 };
 
 /// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again with
-/// `options.scatters_microbatches` or `options.recomputed`; `limit` 0 stands for none, but with `options.hardware`, microbatches
-/// scatter gradients that do not fit into its memory. If an entry point then needs more, again with `options.saves_by_rings`.
-/// Entry points other than the training step may need more even so. The result does not depend on the time that the search
-/// takes.
+/// `options.scatters_microbatches` or `options.recomputed`; `limit` 0 stands for none, but with `options.hardware`,
+/// microbatches scatter gradients that do not fit into its memory. If an entry point then needs more, again with
+/// `options.saves_by_rings`. Entry points other than the training step may need more even so. The result does not
+/// depend on the time that the search takes.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware, FitEffort effort = FitEffort::kFull);
 

@@ -13,15 +13,16 @@ namespace mtfc {
 /// memory together.
 int64_t least_memory(const Program& program, const EntryPoint& entry);
 
-/// The bytes that are surely in use at `step`: results of products of the backward pass up to it that products from it on
-/// read.
+/// The bytes that are surely in use at `step`: results of products of the backward pass up to it that products from it
+/// on read.
 int64_t backward_memory(const EntryPoint& entry, size_t step);
 
 /// The bytes of variables and caches, which are always there.
 int64_t lasting_memory(const Program& program, const EntryPoint& entry);
 
-/// The same of the model's variables and the optimizer's state, by arithmetic, before anything is compiled. Where the compiler
-/// may choose how a variable is split, it counts as split over all devices. Throws UserError for a layout that is not legal.
+/// The same of the model's variables and the optimizer's state, by arithmetic, before anything is compiled. Where the
+/// compiler may choose how a variable is split, it counts as split over all devices. Throws UserError for a layout that
+/// is not legal.
 int64_t least_state_memory(const Model& model, const Layout& layout);
 
 }  // namespace mtfc

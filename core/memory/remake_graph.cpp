@@ -129,9 +129,10 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
   }
 }
 
-// Some operations of the backward pass depend on the forward pass alone. Those that are not products may be fused into steps
-// of the forward pass, and so run early. Where only such operations read a tensor, their results can be kept in its place, so
-// that the tensor counts for no more bytes than these. A result of several tensors counts for each of them in part.
+// Some operations of the backward pass depend on the forward pass alone. Those that are not products may be fused into
+// steps of the forward pass, and so run early. Where only such operations read a tensor, their results can be kept in
+// its place, so that the tensor counts for no more bytes than these. A result of several tensors counts for each of
+// them in part.
 void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, int from,
                                     const std::function<int64_t(TensorId)>& bytes) {
   const auto is_early = [&](TensorId id, const PerTensor<bool>& early) {
@@ -225,8 +226,8 @@ int64_t RemakeGraph::kept_bytes(const Remade& remade) const {
 }
 
 Remade RemakeGraph::cheapest(double price) const {
-  // A tensor that is needed is on the source's side, and so is an operation that runs again. An edge that is cut is paid
-  // for: from a tensor to its operation by the memory of the tensor, from an operation to the sink by its time.
+  // A tensor that is needed is on the source's side, and so is an operation that runs again. An edge that is cut is
+  // paid for: from a tensor to its operation by the memory of the tensor, from an operation to the sink by its time.
   const int source = static_cast<int>(size() + operations_.size()), sink = source + 1;
   double all = 0;
   for (const Operation& operation : operations_) all += operation.seconds;

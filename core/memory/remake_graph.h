@@ -16,19 +16,20 @@
 
 namespace mtfc {
 
-/// For each tensor of a RemakeGraph, whether the backward pass gets a copy that is computed again if it needs the tensor.
+/// For each tensor of a RemakeGraph, whether the backward pass gets a copy that is computed again if it needs the
+/// tensor.
 using Remade = std::vector<bool>;
 
 class RemakeGraph {
  public:
-  /// `parts`: the graphs of the training step and of its loops (PreparedModel::parts). `program` is the same step as it is
-  /// compiled without recomputation; it gives the bytes and seconds of each tensor on the busiest device.
+  /// `parts`: the graphs of the training step and of its loops (PreparedModel::parts). `program` is the same step as it
+  /// is compiled without recomputation; it gives the bytes and seconds of each tensor on the busiest device.
   RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Program& program, const EntryPoint& entry,
               const Hardware& hardware)
       : RemakeGraph(parts, program, entry, hardware, nullptr) {}
-  /// A graph for bounds, which counts no more bytes and seconds than any program must spend. Only what the backward pass
-  /// reads after it has made the tensor `after` counts, or everything if `after` is "". Each tensor counts for at most the
-  /// bytes of what can be computed from it earlier.
+  /// A graph for bounds, which counts no more bytes and seconds than any program must spend. Only what the backward
+  /// pass reads after it has made the tensor `after` counts, or everything if `after` is "". Each tensor counts for at
+  /// most the bytes of what can be computed from it earlier.
   static RemakeGraph for_bounds(const std::vector<PreparedModel::Part>& parts, const Program& program,
                                 const EntryPoint& entry, const Hardware& hardware, const std::string& after) {
     return RemakeGraph(parts, program, entry, hardware, &after);
@@ -44,16 +45,17 @@ class RemakeGraph {
   double seconds(const Remade& remade) const;
   /// The bytes of the tensors that are kept for the backward pass.
   int64_t kept_bytes(const Remade& remade) const;
-  /// The choice that minimizes seconds + price * kept bytes, for a price in seconds per byte: a minimum cut. Of several,
-  /// one that remakes least.
+  /// The choice that minimizes seconds + price * kept bytes, for a price in seconds per byte: a minimum cut. Of
+  /// several, one that remakes least.
   Remade cheapest(double price) const;
   /// The corners of the lower convex hull of (kept bytes, seconds), from nothing remade to least kept.
   std::vector<Remade> corners() const;
-  /// Keeps only what the forward pass has in memory at its narrow places, such as the ends of layers. The backward pass then
-  /// never has more than the tensors between two of these at a time, where corners with few bytes kept may have all.
+  /// Keeps only what the forward pass has in memory at its narrow places, such as the ends of layers. The backward pass
+  /// then never has more than the tensors between two of these at a time, where corners with few bytes kept may have
+  /// all.
   Remade all_between_valleys() const;
-  /// `remade` in parts that do not touch, in the order of the graph: no operation that runs again for one reads a tensor that
-  /// is made again for another.
+  /// `remade` in parts that do not touch, in the order of the graph: no operation that runs again for one reads a
+  /// tensor that is made again for another.
   std::vector<Remade> pieces(const Remade& remade) const;
   /// The names of the tensors that are made again, for CompileOptions::recomputed.
   RemadeNames names(const Remade& remade) const;

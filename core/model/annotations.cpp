@@ -245,8 +245,8 @@ class Matcher {
     return best;
   }
 
-  // The limited rules for a tensor, the first one of each dimension before those that it takes the place of: exact names
-  // before patterns, and later ones before earlier ones.
+  // The limited rules for a tensor, the first one of each dimension before those that it takes the place of: exact
+  // names before patterns, and later ones before earlier ones.
   std::vector<DimRule> rules_of(const Known& tensor) {
     std::vector<DimRule> found;
     const std::vector<size_t> candidates = rule_index_.of(tensor);

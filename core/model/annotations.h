@@ -7,8 +7,8 @@
 // every tensor with a dimension batch is split over rows.
 //
 // Where a tensor has no annotation, rules for a part of the model decide how it is split, together with the rules for
-// all tensors. If the layout propagates, they do so for inputs, variables, optimizer state and the gradients of variables
-// that they name, and offer their axes to other tensors.
+// all tensors. If the layout propagates, they do so for inputs, variables, optimizer state and the gradients of
+// variables that they name, and offer their axes to other tensors.
 
 #include <map>
 #include <string>

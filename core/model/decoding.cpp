@@ -117,8 +117,8 @@ bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t m
   return std::equal(from.nodes().begin(), from.nodes().end(), to.nodes().begin(), to.nodes().end(),
                     [&](const Node& a, const Node& b) {
                       if (!comparison.alike(a, b)) return false;
-                      // Variables and inputs have no attributes, and each tensor has the sizes that its type says. Weights
-                      // are the same in both.
+                      // Variables and inputs have no attributes, and each tensor has the sizes that its type says.
+                      // Weights are the same in both.
                       for (const TensorId id : a.results)
                         if (a.kind == NodeKind::kVariable && from.type(id) != to.type(id)) return false;
                       for (const TensorId id : a.results)

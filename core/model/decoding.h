@@ -15,21 +15,22 @@ namespace mtfc {
 /// depends on the position.
 int64_t decode_positions(const DecodeSpec& decode);
 
-/// Returns whether the time of a step may grow with the size of `places`, the dimension of the places of caches: if floats
-/// along it are read by an operation other than `attention`, which reads what is seen, and `update_slice`, which writes a row.
+/// Returns whether the time of a step may grow with the size of `places`, the dimension of the places of caches: if
+/// floats along it are read by an operation other than `attention`, which reads what is seen, and `update_slice`, which
+/// writes a row.
 bool reads_all_places(const DecodeSpec& decode, std::string_view places);
 
 /// The inputs of the model that the tensors depend on which caches hold: those of the entry point `encode`.
 std::vector<InputDecl> encode_inputs(const Model& model);
 
-/// The dimension of the model's tokens that counts positions, if the entry point `prompt` can read prompts at once. Otherwise
-/// nothing, and `why` is a clause that gives the reason.
+/// The dimension of the model's tokens that counts positions, if the entry point `prompt` can read prompts at once.
+/// Otherwise nothing, and `why` is a clause that gives the reason.
 std::optional<Dim> prompt_positions(const Model& model, std::string& why);
 
-/// Returns whether two models that prompt_positions() accepts compute the same for a prompt, one at `many` positions and the other
-/// at `few`: their graphs, reduced to what a prompt needs, have the same variables and operations. Of operations the sizes may
-/// differ, but only where they are `many` in one and `few` in the other. A model may compute with the number of positions as
-/// well.
+/// Returns whether two models that prompt_positions() accepts compute the same for a prompt, one at `many` positions
+/// and the other at `few`: their graphs, reduced to what a prompt needs, have the same variables and operations. Of
+/// operations the sizes may differ, but only where they are `many` in one and `few` in the other. A model may compute
+/// with the number of positions as well.
 bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t many, int64_t few);
 
 /// The model without everything that only training and evaluation run: its variables, its `decode` and what the

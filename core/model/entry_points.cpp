@@ -115,7 +115,8 @@ void show_new_values(EntryGraph& entry) {
   }
 }
 
-// Assigns an i8 variable its initial value in f32, rounded to multiples of the scale of each row, and the scales to theirs.
+// Assigns an i8 variable its initial value in f32, rounded to multiples of the scale of each row, and the scales to
+// theirs.
 void add_scaled_init(GraphBuilder& b, const VariableDecl& variable,
                      const std::vector<VariableDecl>& variables, std::vector<Assignment>& assignments) {
   const auto scale = std::find_if(variables.begin(), variables.end(),

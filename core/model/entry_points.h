@@ -36,13 +36,15 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
 /// in evaluation, and assigns them to the caches.
 EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep);
 bool has_encode_entry(const Model& model);
-/// For a model whose decode can begin after a prompt (prompt_positions() of decoding.h): computes the keys and values of all
-/// positions at once, as in evaluation, and assigns them to caches that have as many places as there are positions.
+/// For a model whose decode can begin after a prompt (prompt_positions() of decoding.h): computes the keys and values
+/// of all positions at once, as in evaluation, and assigns them to caches that have as many places as there are
+/// positions.
 EntryGraph prompt_entry(const Model& model, const std::vector<std::string>& keep);
 /// True for decode, encode and prompt, the entry points that only generation runs.
 bool is_for_generation(std::string_view entry);
-/// The caches that an entry point has: all for decode, those that hold tensors of the model for encode and prompt, or none.
-/// In those of prompt, the dimension PLACES of decode's caches is called `PLACES.prompt`, and has the size of the prompt.
+/// The caches that an entry point has: all for decode, those that hold tensors of the model for encode and prompt, or
+/// none. In those of prompt, the dimension PLACES of decode's caches is called `PLACES.prompt`, and has the size of the
+/// prompt.
 std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry);
 /// One of these by its name. `decode` and `encode` need a model that has them.
 EntryGraph entry_named(const Model& model, const std::string& name,

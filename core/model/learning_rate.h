@@ -1,10 +1,11 @@
 #pragma once
 // Schedules: learning rates that change with the number of the step, computed in the graph.
 //
-// All rise in proportion to the step up to `peak` at step `warmup`, and stay there until step `hold`. After that, `rsqrt`
-// falls as one over the square root of the step (Vaswani et al. 2017, section 5.3; without a warm-up, Raffel et al. 2020,
-// section 3.1.2); `cosine` and `linear` reach `end` at step `steps` and stay there. Example: cosine with peak 1, warmup 2,
-// steps 6, end 0 gives 0.5, 1, 0.85, 0.5, 0.15, 0, 0, ... A learning rate is a product of schedules and a number.
+// All rise in proportion to the step up to `peak` at step `warmup`, and stay there until step `hold`. After that,
+// `rsqrt` falls as one over the square root of the step (Vaswani et al. 2017, section 5.3; without a warm-up, Raffel et
+// al. 2020, section 3.1.2); `cosine` and `linear` reach `end` at step `steps` and stay there. Example: cosine with peak
+// 1, warmup 2, steps 6, end 0 gives 0.5, 1, 0.85, 0.5, 0.15, 0, 0, ... A learning rate is a product of schedules and a
+// number.
 
 #include <compare>
 #include <string_view>

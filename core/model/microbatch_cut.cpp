@@ -160,7 +160,8 @@ PerTensor<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut)
   return needed;
 }
 
-// A tensor that the loop computes on the way from an operand of the gradients to the scalar that they are of, or kNoTensor.
+// A tensor that the loop computes on the way from an operand of the gradients to the scalar that they are of, or
+// kNoTensor.
 TensorId in_loop_between(const LoopCut& cut, const Node& gradients) {
   const PerTensor<bool> none(cut.graph.tensors().size(), false);
   PerTensor<bool> depends = none, leads = none;

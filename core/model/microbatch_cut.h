@@ -74,8 +74,8 @@ bool rounds_variable(const Graph& graph, const Node& node);
 
 /// Cuts `forward`, whose last output is the loss, for a model that trains in microbatches. Throws UserError
 /// where the inputs do not begin with one dimension that the number of microbatches divides, where a trained
-/// variable has a dimension of rows, where the loss is not linear in means or sums over it, and where a gradient that the
-/// model asks for leads through the loop.
+/// variable has a dimension of rows, where the loss is not linear in means or sums over it, and where a gradient that
+/// the model asks for leads through the loop.
 LoopCut find_cut(const EntryGraph& forward, const Model& model);
 
 }  // namespace mtfc

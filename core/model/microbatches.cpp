@@ -116,7 +116,8 @@ std::vector<TensorId> whole_gradients(GraphBuilder& builder, const LoopCut& cut,
   std::vector<TensorId> gradients;
   for (size_t i = 0; i < cut.trained.size(); ++i) {
     const std::string name = cut.trained[i] + "/grad";
-    // Only the gradient itself is split as the layout says of gradients. What it is made of stays as microbatches give it.
+    // Only the gradient itself is split as the layout says of gradients. What it is made of stays as microbatches give
+    // it.
     builder.set_origin({cut.trained[i] + kMicrobatchGradient, cut.train.location, Phase::kBackward});
     TensorId gradient = mean_over_rounds(builder, cut, sums[i]);
     // As in a step without microbatches, devices add up their terms in bf16.

@@ -18,9 +18,9 @@
 
 namespace mtfc {
 
-/// Ends the names of the gradients that one microbatch gives, after those of the variables. They are other tensors than the
-/// gradients of the whole batch: where devices share the batch, each may hold its own term of them until all microbatches
-/// are added up.
+/// Ends the names of the gradients that one microbatch gives, after those of the variables. They are other tensors than
+/// the gradients of the whole batch: where devices share the batch, each may hold its own term of them until all
+/// microbatches are added up.
 inline constexpr const char* kMicrobatchGradient = "/grad/microbatch";
 
 /// The results of a forward graph that runs in microbatches, in the graph it was built into.

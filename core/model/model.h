@@ -89,16 +89,16 @@ struct ModelAnnotation {
   Location location;
 };
 
-/// A cache that holds a tensor of the model's own graph. The tensor is computed once for each batch of sequences, before
-/// the first step, by the entry point `encode`; the cache has its dimensions, perhaps in another order.
+/// A cache that holds a tensor of the model's own graph. The tensor is computed once for each batch of sequences,
+/// before the first step, by the entry point `encode`; the cache has its dimensions, perhaps in another order.
 struct HeldTensor {
   std::string cache;
   TensorId tensor = kNoTensor;
   Location location;
 };
 
-/// A tensor of the model's own graph that fills the places of a cache for all positions of a prompt. The entry point `prompt`
-/// computes it at once. The cache has its dimensions, in any order, but places where the tensor has positions.
+/// A tensor of the model's own graph that fills the places of a cache for all positions of a prompt. The entry point
+/// `prompt` computes it at once. The cache has its dimensions, in any order, but places where the tensor has positions.
 struct PromptTensor {
   std::string cache;
   TensorId tensor = kNoTensor;

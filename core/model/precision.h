@@ -1,11 +1,12 @@
 #pragma once
 // Mixed precision: a model whose tensors are f32 computes its products and activations in bf16.
 //
-//   - Variables, the state of the optimizer and losses stay f32. A variable that bf16 meets is cast once for each graph.
-//   - Products (einsum, conv, attention) take bf16 operands and accumulate in f32. Their results are bf16, but f32 where
-//     they only lead to the loss or to a softmax, as logits do.
-//   - Other operations follow their operands. Where bf16 meets variables, inputs and constants, the result is bf16; where
-//     it meets what was computed in f32, f32. What is gathered from a variable is an activation, so bf16.
+//   - Variables, the state of the optimizer and losses stay f32. A variable that bf16 meets is cast once for each
+//     graph.
+//   - Products (einsum, conv, attention) take bf16 operands and accumulate in f32. Their results are bf16, but f32
+//     where they only lead to the loss or to a softmax, as logits do.
+//   - Other operations follow their operands. Where bf16 meets variables, inputs and constants, the result is bf16;
+//     where it meets what was computed in f32, f32. What is gathered from a variable is an activation, so bf16.
 //   - Sums and means give f32. Norms, softmax and dropout of bf16 compute in f32 inside (CompositeDef::in_f32).
 //   - Caches of decode are bf16.
 //

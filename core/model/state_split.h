@@ -1,10 +1,10 @@
 #pragma once
-// `shard_state_over`, of a layout or a model: splits the optimizer's state and updates over axes that the layout's rules
-// leave unused (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates its shard,
-// and an all_gather brings the variable's new value to all. With `"shard_gradients": false`, what microbatches add up is never
-// split, however little memory there is. With `shard_variables`, the variables are split alike, and
-// gathered where they are needed. `regather` names variables that the backward pass gathers again, so that what the
-// forward pass has gathered need not be kept (core/passes/graph/regather.h).
+// `shard_state_over`, of a layout or a model: splits the optimizer's state and updates over axes that the layout's
+// rules leave unused (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates
+// its shard, and an all_gather brings the variable's new value to all. With `"shard_gradients": false`, what
+// microbatches add up is never split, however little memory there is. With `shard_variables`, the variables are split
+// alike, and gathered where they are needed. `regather` names variables that the backward pass gathers again, so that
+// what the forward pass has gathered need not be kept (core/passes/graph/regather.h).
 //
 // Example: batch:rows leaves w[io=6, hidden=8] whole. With the state split over rows, w/adam_m, w/adam_v,
 // w/grad and everything that an update computes from them are split hidden/rows, and so is w if variables are.
@@ -26,13 +26,13 @@ struct StateSplit {
   std::set<std::string, std::less<>> regathered = {};  // variables
 };
 
-/// The axes of the layout, if it states any, replace those of the model. Throws UserError for an axis that the mesh lacks, and for a
-/// pattern of `regather` that matches no variable. Without a mesh, nothing is split. `of_microbatches`: the gradients that
-/// each microbatch gives are split as well.
+/// The axes of the layout, if it states any, replace those of the model. Throws UserError for an axis that the mesh
+/// lacks, and for a pattern of `regather` that matches no variable. Without a mesh, nothing is split.
+/// `of_microbatches`: the gradients that each microbatch gives are split as well.
 StateSplit state_split(const Model& model, const Layout& layout, bool of_microbatches = false);
 
-/// Throws UserError for a dimension of a gradient or of a variable's state that `split` takes part in splitting, and that
-/// its axes do not divide.
+/// Throws UserError for a dimension of a gradient or of a variable's state that `split` takes part in splitting, and
+/// that its axes do not divide.
 void check_even(const StateSplit& split, const Model& model, const Layout& layout,
                 const Annotations& annotations);
 

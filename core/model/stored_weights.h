@@ -2,13 +2,13 @@
 // Weights in fewer bits, for generation: what decode reads for each token is mostly weights.
 //
 //   - bf16: the variable is bf16, rounded once when it is filled.
-//   - int8: the variable is i8, and a variable of its own, `NAME.scale`, has an f32 for each of its rows: value = i8 * scale.
-//     A row is what a product adds up for one element of its result, or what a gather picks for one index. The scale is the
-//     largest magnitude in the row divided by 127, but at least kLeastScale.
+//   - int8: the variable is i8, and a variable of its own, `NAME.scale`, has an f32 for each of its rows: value = i8 *
+//     scale. A row is what a product adds up for one element of its result, or what a gather picks for one index. The
+//     scale is the largest magnitude in the row divided by 127, but at least kLeastScale.
 //
-// Variables are stored so where every use allows it: as an operand of an einsum of two tensors, and perhaps scalars, that
-// contracts dimensions of both, or as the table of a gather. For int8, all uses must take the same rows. All others, such as
-// biases and the scales of norms, stay f32, as does everything that is computed.
+// Variables are stored so where every use allows it: as an operand of an einsum of two tensors, and perhaps scalars,
+// that contracts dimensions of both, or as the table of a gather. For int8, all uses must take the same rows. All
+// others, such as biases and the scales of norms, stay f32, as does everything that is computed.
 //
 //   y = einsum(x, w)        ->  y = einsum(x, w, dtype f32) * w.scale
 //   x = gather(table, id)   ->  x = cast(gather(table, id)) * gather(table.scale, id)

@@ -21,8 +21,8 @@ inline constexpr const char* kNormName = "train/grad_norm";
 std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable);
 std::vector<VariableDecl> shared_state(const TrainSpec& train);
 
-/// The rate that updates are made with, but for those of variables that have a factor of their own. With a schedule, the
-/// variable kStepName counts its steps.
+/// The rate that updates are made with, but for those of variables that have a factor of their own. With a schedule,
+/// the variable kStepName counts its steps.
 LearningRate learning_rate_of(const TrainSpec& train);
 
 /// The names of all tensors that training makes for `model`, which trains, or can make: `NAME/grad` and the

@@ -30,10 +30,11 @@ std::vector<AttributeSpec> attention_attributes();
 /// do not fit them.
 AttentionDims attention_dims(const OpCall& call);
 
-/// The operands that only some attentions have, by their indices and in this order; or none. The bias is a float of the type
-/// of q with some of the dimensions of the scores, which is added to them. The mask is a bool with some of their dimensions,
-/// true where a position is seen. With dropout, there is an i64 for each query, from which the kernel makes the
-/// draws of its weights: weight i of the query is dropped if draw i of the query is below the rate (runtime/compute/dropout_draws.h).
+/// The operands that only some attentions have, by their indices and in this order; or none. The bias is a float of the
+/// type of q with some of the dimensions of the scores, which is added to them. The mask is a bool with some of their
+/// dimensions, true where a position is seen. With dropout, there is an i64 for each query, from which the kernel makes
+/// the draws of its weights: weight i of the query is dropped if draw i of the query is below the rate
+/// (runtime/compute/dropout_draws.h).
 struct AttentionExtras {
   std::optional<size_t> bias, mask, draws;
 };
@@ -75,7 +76,8 @@ double share_seen(const Attributes& attributes);
 /// About the share of its pairs that the kernel of the last device computes.
 double share_computed(const LocalCall& call);
 
-/// A factor of `kind` for each of these dimensions, and of kWhole for `dim` and for the elements of a value, in this order.
+/// A factor of `kind` for each of these dimensions, and of kWhole for `dim` and for the elements of a value, in this
+/// order.
 std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,
                                       const std::vector<std::pair<Dims, Factor::Kind>>& kinds);
 

@@ -9,9 +9,9 @@
 //   out          w and the result         its columns
 //   contracted   x and w
 //
-// Example: x[b, h, w, c] with w[kh, kw, c, o] -> [b, ho, wo, o] has the batch b, the contracted c, and the out o. A depthwise
-// convolution, with w[kh, kw, c] -> [b, ho, wo, c], has the group c. In the gradient of a filter, c is the batch and b is
-// contracted.
+// Example: x[b, h, w, c] with w[kh, kw, c, o] -> [b, ho, wo, o] has the batch b, the contracted c, and the out o. A
+// depthwise convolution, with w[kh, kw, c] -> [b, ho, wo, c], has the group c. In the gradient of a filter, c is the
+// batch and b is contracted.
 
 #include <cstdint>
 #include <span>
@@ -45,13 +45,13 @@ struct ConvSizes {
 ConvSizes conv_sizes(const Attributes& attributes, std::span<const LocalType> operands,
                      const LocalType& result);
 
-/// Two for each product of an element of x and one of the filter. With a base dilation, a place meets only every n-th of its
-/// taps; padding counts like elements.
+/// Two for each product of an element of x and one of the filter. With a base dilation, a place meets only every n-th
+/// of its taps; padding counts like elements.
 int64_t conv_flops(const Attributes& attributes, std::span<const LocalType> operands,
                    const LocalType& result);
 
-/// Bytes of memory that the kernel needs beside operands and result: a copy of a part of the filter, or partial sums of a
-/// small result. It grows with the shapes, up to a bound.
+/// Bytes of memory that the kernel needs beside operands and result: a copy of a part of the filter, or partial sums of
+/// a small result. It grows with the shapes, up to a bound.
 int64_t conv_workspace(const Attributes& attributes, std::span<const LocalType> operands,
                        const LocalType& result);
 
@@ -59,8 +59,8 @@ int64_t conv_workspace(const Attributes& attributes, std::span<const LocalType> 
 inline constexpr int64_t kConvPanelBytes = 4 << 20;
 /// A vector may be longer than a row of the filter, by this factor at most.
 inline constexpr int64_t kConvPadding = 16;
-/// The sums of a result that is too small to be shared by threads are cut into at most so many parts. The parts together have
-/// at most so many bytes.
+/// The sums of a result that is too small to be shared by threads are cut into at most so many parts. The parts
+/// together have at most so many bytes.
 inline constexpr int64_t kConvParts = 16;
 inline constexpr int64_t kConvPartBytes = 8 << 20;
 

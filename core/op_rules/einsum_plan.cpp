@@ -52,8 +52,8 @@ std::vector<int64_t> strides_of(const LocalDims& dims, const LocalDims& batch) {
   return strides;
 }
 
-/// The matrix `rows` x `columns` in a tensor, if the tensor can be used in place. A result can't be transposed; the plan
-/// exchanges its operands instead.
+/// The matrix `rows` x `columns` in a tensor, if the tensor can be used in place. A result can't be transposed; the
+/// plan exchanges its operands instead.
 std::optional<EinsumMatrix> in_place(const EinsumTensor& tensor, const LocalDims& batch,
                                      const LocalDims& rows, const LocalDims& columns, bool may_transpose) {
   const LocalDims& dims = tensor.type.dims;

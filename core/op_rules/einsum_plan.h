@@ -17,8 +17,8 @@
 // It is cut into a fixed number of parts, whose products are computed side by side and added in order, so
 // that sums do not depend on the number of threads.
 //
-// A tensor may be a box of a larger one in memory, cut along one dimension. If other dimensions come before that one, there
-// are gaps between its elements, and it is copied as well: libraries are faster for dense matrices.
+// A tensor may be a box of a larger one in memory, cut along one dimension. If other dimensions come before that one,
+// there are gaps between its elements, and it is copied as well: libraries are faster for dense matrices.
 //
 // Sums of products of bf16 are f32. A bf16 result that is not used in place lies in the workspace as f32.
 //
@@ -67,8 +67,8 @@ struct EinsumPlan {
   int64_t workspace_bytes = 0;
 };
 
-/// Operands have one dtype, and the result has the same, or f32 for bf16 operands. Or one operand and the result are f32, and
-/// the other operand is bf16 or i8. Every dimension of the result is in some
+/// Operands have one dtype, and the result has the same, or f32 for bf16 operands. Or one operand and the result are
+/// f32, and the other operand is bf16 or i8. Every dimension of the result is in some
 /// operand.
 EinsumPlan plan_einsum(const EinsumTensor& first, const EinsumTensor& second, const EinsumTensor& result);
 

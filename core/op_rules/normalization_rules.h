@@ -18,9 +18,9 @@ std::vector<TensorType> infer_normalization(const OpCall& call);
 /// 1 / sqrt(mean(square(x)) + eps), with the mean over the attribute `over` of `node`, and its `eps` if it has one.
 TensorId inverse_root_mean_square(GraphBuilder& b, const Node& node, TensorId x, double default_eps);
 
-/// The gradient of x in y = d * scale, where d is x, or with `centred` x minus its mean, and `scale` is the inverse root mean
-/// square of d: scale * (g - mean(g) - y * mean(g * y)), without mean(g) unless centred. Of the tensors of x's size it reads y
-/// alone, so that x need not be kept.
+/// The gradient of x in y = d * scale, where d is x, or with `centred` x minus its mean, and `scale` is the inverse
+/// root mean square of d: scale * (g - mean(g) - y * mean(g * y)), without mean(g) unless centred. Of the tensors of
+/// x's size it reads y alone, so that x need not be kept.
 TensorId normalization_gradient(GraphBuilder& b, const Node& node, TensorId scale, TensorId gradient,
                                 bool centred);
 

@@ -28,9 +28,9 @@ void require_known(const Dims& dims, const Dims& known, const std::string& owner
 void require_permutation(const Dims& dims, const Dims& expected, std::string_view attribute);
 /// `dtype` can hold `value`, which is that of `attribute`: no fraction for an integer, 0 or 1 for bool.
 void require_value(double value, DType dtype, std::string_view attribute);
-/// A tensor may have a dimension of `size` elements. `size` is computed in doubles, which do not wrap around; a size that
-/// passes is exact in int64_t. `what` has that many elements along the dimension `dim`; `attribute` or `operand` is to
-/// blame.
+/// A tensor may have a dimension of `size` elements. `size` is computed in doubles, which do not wrap around; a size
+/// that passes is exact in int64_t. `what` has that many elements along the dimension `dim`; `attribute` or `operand`
+/// is to blame.
 void require_size(double size, std::string_view what, const std::string& dim, std::string_view attribute,
                   int operand = -1);
 

@@ -1,7 +1,7 @@
 #pragma once
 // Where the new dimension of a result stands, as the attributes `before` and `after` say it: for operations whose
-// operands don't have the dimension, so that nothing else would say it. Example: [a, c] with the new dimension b before c
-// is [a, b, c].
+// operands don't have the dimension, so that nothing else would say it. Example: [a, c] with the new dimension b before
+// c is [a, b, c].
 
 #include "core/graph/op_def.h"
 

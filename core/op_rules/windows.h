@@ -35,8 +35,8 @@ int64_t taps_of(const Windows& windows);
 /// The window that slides along the dimension `name` of the operand, or nullptr.
 const Window* window_along(const Windows& windows, std::string_view name);
 
-/// Throws OpError if a window does not fit the operand `x`, if it takes another number of places than `to` has elements,
-/// or if two are along one dimension.
+/// Throws OpError if a window does not fit the operand `x`, if it takes another number of places than `to` has
+/// elements, or if two are along one dimension.
 void require_windows(const TensorType& x, const Windows& windows);
 /// The same, and throws OpError if the windows of a pool have too many taps together.
 void require_pool_windows(const TensorType& x, const Windows& windows);
@@ -54,13 +54,13 @@ List without_windows(const List& dims, const Windows& windows, Dim Window::*memb
   return rest;
 }
 
-/// The factor of the places of a window, whose dimension `to` the results have, as has every operand in `operands`. It reads
-/// operand 0.
+/// The factor of the places of a window, whose dimension `to` the results have, as has every operand in `operands`. It
+/// reads operand 0.
 Factor place_factor(const Window& window, const OpCall& call, std::span<const TensorType> results,
                     std::vector<int> operands);
 
-/// The factors of a pool: the places of its windows, which the operands in `alike` have too, and all other dimensions, which
-/// pass.
+/// The factors of a pool: the places of its windows, which the operands in `alike` have too, and all other dimensions,
+/// which pass.
 std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results,
                                  const std::vector<int>& alike);
 /// The elements of the result times the taps. Operands are no measure: shards with their halos differ in size.
@@ -68,8 +68,8 @@ int64_t pool_flops(const LocalCall& call, std::span<const LocalType> results);
 /// Throws OpError unless `taps`, operand `at`, is of type i32 and has the dimensions `dims`, in any order.
 void require_tap_indices(const TensorType& taps, const Dims& dims, int at);
 
-/// For examples: a window along a dimension of an operand to another one, with a filter that has the dimension `taps`, or
-/// with `taps` taps; and with other numbers.
+/// For examples: a window along a dimension of an operand to another one, with a filter that has the dimension `taps`,
+/// or with `taps` taps; and with other numbers.
 Window sliding(std::string_view dim, std::string_view taps, std::string_view to);
 Window sliding(std::string_view dim, int64_t taps, std::string_view to);
 Window padded(Window window, int64_t low, int64_t high, int64_t stride = 1);

@@ -31,8 +31,9 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
                             {{dims.memory}, Factor::Kind::kWhole}});
 }
 
-// With p the weights before dropout, f what dropout multiplies them by, g the gradient of the result and d = sum of g * result
-// over the values, the gradient of a score is p * (f g v - d); the gradient of the logarithm adds p times itself.
+// With p the weights before dropout, f what dropout multiplies them by, g the gradient of the result and d = sum of g *
+// result over the values, the gradient of a score is p * (f g v - d); the gradient of the logarithm adds p times
+// itself.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const std::vector<TensorId>& in = node.operands;
   const TensorType result = b.type(node.results[0]);

@@ -8,8 +8,8 @@
 namespace mtfc::conv_op {
 namespace {
 
-// A name may be that of a spatial dimension of one tensor and of the taps of another one, as in gradients; but the other
-// dimensions, which no window is along, have names of their own.
+// A name may be that of a spatial dimension of one tensor and of the taps of another one, as in gradients; but the
+// other dimensions, which no window is along, have names of their own.
 Dims without_taps(const Dims& dims, const Windows& windows) {
   return without_windows(dims, windows, &Window::taps);
 }

@@ -32,8 +32,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
   const Dims &table = call.operands[0].dims, &indices = call.operands[1].dims;
-  // If the table is split along the indexed dimension, each device contributes the elements that it holds, and zeros for
-  // the others.
+  // If the table is split along the indexed dimension, each device contributes the elements that it holds, and zeros
+  // for the others.
   const ReduceKind reduce = call.operands[0].dtype == DType::kBool ? ReduceKind::kMax : ReduceKind::kSum;
   Factor held{Factor::Kind::kReduce, std::vector<int>(call.operands.size(), -1), {-1}, reduce};
   held.operands[0] = position(table, indexed);

@@ -36,7 +36,8 @@ class PassRunner {
   EntryPoint lower_steps(EntryGraph entry, UsefulProducts useful, int64_t bytes,
                          std::vector<VariableDecl> caches = {});
   /// Chooses the plan of an entry point as lower_graph() gives it, with its loops. `variables`: the shardings that are
-  /// decided already. Adds to `useful` what the loops multiply. `known`: the plan, if it has been chosen before; or nullptr.
+  /// decided already. Adds to `useful` what the loops multiply. `known`: the plan, if it has been chosen before; or
+  /// nullptr.
   ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
                     const PlanHardware& hardware, UsefulProducts& useful, const ChosenPlan* known);
   /// All other passes, of a chosen plan.

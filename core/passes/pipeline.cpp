@@ -28,8 +28,8 @@ bool decodes(const Model& model, const CompileOptions& options) {
   return options.decode && model.decode;
 }
 
-// The entry points of the model, in the order of a program. Each is made when it is its turn, since it may be larger than
-// the model.
+// The entry points of the model, in the order of a program. Each is made when it is its turn, since it may be larger
+// than the model.
 std::vector<std::string> entries_of(const Model& model, const CompileOptions& options) {
   std::vector<std::string> entries = {"init"};
   if (has_train_entry(model)) entries.push_back("train");

@@ -52,13 +52,13 @@ struct CompileOptions {
   bool saves_by_rings = false;
   /// Small all_reduces that are under way together are sent as one.
   bool combines = true;
-  /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums in
-  /// place of terms of whole ones, and send as much for each microbatch as otherwise for all.
+  /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums
+  /// in place of terms of whole ones, and send as much for each microbatch as otherwise for all.
   bool scatters_microbatches = false;
   /// The shardings of variables that an earlier program has decided.
   std::map<std::string, Sharding, std::less<>> variables = {};
-  /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then takes
-  /// little time.
+  /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then
+  /// takes little time.
   std::map<std::string, Sharding, std::less<>> tensors = {};
   std::string entry_of_tensors = {};    // the name of the entry point that `tensors` are of
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError

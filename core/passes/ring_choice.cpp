@@ -10,8 +10,8 @@
 namespace mtfc {
 namespace {
 
-// A ring must be predicted to take less than this share of the time of collective and product: predictions are not exact,
-// and other kernels may hide the collective.
+// A ring must be predicted to take less than this share of the time of collective and product: predictions are not
+// exact, and other kernels may hide the collective.
 constexpr double kClearlyFaster = 0.95;
 
 bool takes_less_memory(const RingCandidate& candidate, const Mesh& mesh) {

@@ -1,7 +1,7 @@
 #pragma once
-// Decides which products run in turns (core/program/ring.h): those that the layout says. Of the others, those for which it
-// takes less memory where memory is short, and where a plan is chosen for some hardware, those that are faster on it,
-// because a ring multiplies while slices are on their way.
+// Decides which products run in turns (core/program/ring.h): those that the layout says. Of the others, those for which
+// it takes less memory where memory is short, and where a plan is chosen for some hardware, those that are faster on
+// it, because a ring multiplies while slices are on their way.
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
-// The names of tensors in rules for rings. A tensor may have several: programs know it by the first, and a model also by
-// those that its blocks and their users give to it (Graph::aliases).
+// The names of tensors in rules for rings. A tensor may have several: programs know it by the first, and a model also
+// by those that its blocks and their users give to it (Graph::aliases).
 
 #include <map>
 #include <set>
@@ -18,8 +18,8 @@ class RingNames {
   void add(const Graph& graph);
   /// The further names of the tensor that programs know as `name`.
   std::vector<std::string> further(const std::string& name) const;
-  /// Rules with the names that programs know, which say the same of every tensor under each of its names: a name comes before
-  /// a pattern, and a later pattern before an earlier one.
+  /// Rules with the names that programs know, which say the same of every tensor under each of its names: a name comes
+  /// before a pattern, and a later pattern before an earlier one.
   std::vector<RingRule> resolved(const Layout& layout) const;
 
  private:

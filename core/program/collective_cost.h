@@ -30,16 +30,16 @@ CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const 
 /// The largest cost of the collective that `step` starts, over all devices.
 CollectiveCost largest_collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh);
 
-/// The same, of `collective` where it moves a tensor of this dtype from one sharding to another. It is an all_gather or a
-/// reduce_scatter.
+/// The same, of `collective` where it moves a tensor of this dtype from one sharding to another. It is an all_gather or
+/// a reduce_scatter.
 CollectiveCost largest_gather_cost(const Collective& collective, const Resharding& change, DType dtype);
 
 /// The elements that the busiest device sends if `collective` makes `change`, for planning: the same number as
 /// largest_collective_cost() gives, but a bound on it where more than some 100 devices may send different numbers.
 int64_t planned_elements_sent(const Collective& collective, const Resharding& change);
 
-/// True for the start and the wait of an all_reduce of several values. Its operands are packed one behind another into its
-/// workspace, reduced there as one value, and unpacked into the results.
+/// True for the start and the wait of an all_reduce of several values. Its operands are packed one behind another into
+/// its workspace, reduced there as one value, and unpacked into the results.
 bool is_combined(const Step& step);
 
 /// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may

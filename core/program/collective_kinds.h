@@ -4,8 +4,8 @@
 // refer to the exchange by name.
 //
 // A permute gives whole shards to other devices: [a/x, b/y] becomes [a/y, b/x] over x:2,y:2, and only the devices at
-// (0, 1) and (1, 0) have anything to send. An all_to_all sends every device of a group a part of each shard, an exchange
-// any elements to any device.
+// (0, 1) and (1, 0) have anything to send. An all_to_all sends every device of a group a part of each shard, an
+// exchange any elements to any device.
 //
 // Example: over p:2, [a/p, b] becomes [a, b/p] by an all_to_all. Its row says that an all_to_all makes this
 // change over p, and that a device sends half of its shard.

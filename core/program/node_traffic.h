@@ -1,8 +1,9 @@
 #pragma once
-// The bytes that a program sends between nodes, the groups of devices that share memory. Each element crosses to another
-// node once, whatever the number of devices there that need it or add to it (runtime/comm/mpi/two_level.h):
+// The bytes that a program sends between nodes, the groups of devices that share memory. Each element crosses to
+// another node once, whatever the number of devices there that need it or add to it (runtime/comm/mpi/two_level.h):
 //
-//   all_reduce       n elements over k nodes: each node sends its sums of the pieces of the others, and then its own piece
+//   all_reduce       n elements over k nodes: each node sends its sums of the pieces of the others, and then its own
+//   piece
 //                    to each of them, 2*n*(k-1)/k in all
 //   reduce_scatter   each node sends its sum of every piece that a device of another node keeps
 //   all_gather       each node sends its parts to each other node
@@ -26,7 +27,8 @@ NodesOfRanks consecutive_nodes(int64_t ranks, int64_t per_node);
 /// The same nodes, numbered from 0 in the order of their first ranks.
 NodesOfRanks numbered_nodes(const std::vector<int>& nodes);
 
-/// By node, the bytes that it sends to other nodes in one run of `entry`. Looks at each device for each different collective.
+/// By node, the bytes that it sends to other nodes in one run of `entry`. Looks at each device for each different
+/// collective.
 std::vector<int64_t> bytes_between_nodes(const EntryPoint& entry, const Mesh& mesh,
                                          const NodesOfRanks& nodes);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The tensors of an entry point that people know by name, each with its sharding: inputs, variables, and what the model's
-// operations compute.
+// The tensors of an entry point that people know by name, each with its sharding: inputs, variables, and what the
+// model's operations compute.
 
 #include <string>
 #include <vector>

@@ -59,8 +59,8 @@ inline std::string tensor_name(const Value& value) {
   return tensor_name(value.name);
 }
 
-// A gradient's buffer holds the complete gradient of a variable, or its sum over the microbatches so far. What devices have
-// of a gradient before it is reduced is an activation, unless both share a buffer.
+// A gradient's buffer holds the complete gradient of a variable, or its sum over the microbatches so far. What devices
+// have of a gradient before it is reduced is an activation, unless both share a buffer.
 enum class BufferKind { kVariable, kInput, kActivation, kGradient, kWorkspace };
 template <>
 inline constexpr auto kEnumNames<BufferKind> =
@@ -121,7 +121,8 @@ struct RunFused {
   std::vector<Step> members = {};
 };
 
-/// The tensor of a ring whose slices go from device to device: the first or second operand of the product, or its result.
+/// The tensor of a ring whose slices go from device to device: the first or second operand of the product, or its
+/// result.
 enum class Turning { kFirst, kSecond, kResult };
 template <>
 inline constexpr auto kEnumNames<Turning> = std::to_array<EnumName<Turning>>({{Turning::kFirst, "first"},
@@ -224,8 +225,8 @@ struct ProgramVariable {
 /// The flops of the products that the unpartitioned graph computes, without any that are computed again.
 struct UsefulProducts {
   int64_t flops = 0;  // as reports count them: those of all pairs of an attention
-  /// By the dtype of the operands. Of an attention, only those of the pairs that its mask leaves. Empty in a program of an
-  /// earlier mtfc.
+  /// By the dtype of the operands. Of an attention, only those of the pairs that its mask leaves. Empty in a program of
+  /// an earlier mtfc.
   std::map<DType, int64_t> needed = {};
 };
 

@@ -10,7 +10,8 @@
 
 namespace mtfc {
 
-/// Replaces the number at the end of each component of `name` by `*` where it follows a `_` that is not all of the rest.
+/// Replaces the number at the end of each component of `name` by `*` where it follows a `_` that is not all of the
+/// rest.
 std::string unnumbered(std::string_view name);
 
 /// The numbers that unnumbered() leaves out: `12`, and `3/0` for two components; "" if there are none.

@@ -114,8 +114,8 @@ std::string key_of(const Resharding& change) {
   return key;
 }
 
-// The cheapest way into a sharding with windows: at once, or after another reshard, to the plain split over the same axes
-// or to one where these dimensions are whole. Partial sums are reduced first.
+// The cheapest way into a sharding with windows: at once, or after another reshard, to the plain split over the same
+// axes or to one where these dimensions are whole. Partial sums are reduced first.
 ReshardPlan windowed_plan(const Resharding& change);
 
 // Layers repeat, and strategies are compared by their reshards, so the same plans are needed again and again.

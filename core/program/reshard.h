@@ -27,8 +27,8 @@ struct Move {
 
 /// The moves from one sharding to the other that send the fewest bytes; among these, the plan with the fewest
 /// collectives. The partial axes of `to` must be partial in `from`, too. Over meshes with so many axes that they split
-/// the tensor in thousands of ways, only slices, reductions and one further collective are considered. Windows may split
-/// `to`, but not `from`.
+/// the tensor in thousands of ways, only slices, reductions and one further collective are considered. Windows may
+/// split `to`, but not `from`.
 std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
 /// The criteria by which plans are compared: bytes that the busiest device sends, move by move, then the number of

@@ -18,8 +18,8 @@ struct CollectiveGroup {
 /// The groups, those that send most first.
 std::vector<CollectiveGroup> collective_groups(const std::vector<ReshardStep>& reshards, const Mesh& mesh);
 
-/// The collective for which the group stands in a list: the first one, with the folded() names of all members instead of its
-/// tensor and of the first operation that waits for it.
+/// The collective for which the group stands in a list: the first one, with the folded() names of all members instead
+/// of its tensor and of the first operation that waits for it.
 ReshardStep folded(const CollectiveGroup& group);
 
 /// The kind of the operation and its name without the numbers of repetitions: the same for the operations of one group.

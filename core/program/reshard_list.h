@@ -23,7 +23,8 @@ struct OperationPlace {
   bool operator==(const OperationPlace&) const = default;
 };
 
-/// One collective, as often as the entry point runs it. An all_reduce of several tensors counts as one for each of them.
+/// One collective, as often as the entry point runs it. An all_reduce of several tensors counts as one for each of
+/// them.
 struct ReshardStep {
   StepIndex step = {};  // its start
   std::string tensor;
@@ -50,8 +51,8 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
 /// At most `count` of them, those that send most, the largest first.
 std::vector<ReshardStep> largest(std::vector<ReshardStep> reshards, size_t count);
 
-/// Returns what a collective makes of the tensor: its new form, or the operation whose pieces are exchanged, because the result
-/// of such an operation has dimensions of its own.
+/// Returns what a collective makes of the tensor: its new form, or the operation whose pieces are exchanged, because
+/// the result of such an operation has dimensions of its own.
 std::string target_text(const ReshardStep& reshard, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -19,8 +19,8 @@ constexpr size_t kMostSplits = 2000;
 
 using Split = std::vector<AxisList>;  // the axes of each dimension
 
-// The dimensions that may be split on the way. One of a single element is left as it is, unless the change itself splits it:
-// a tensor may have many of these.
+// The dimensions that may be split on the way. One of a single element is left as it is, unless the change itself
+// splits it: a tensor may have many of these.
 std::vector<size_t> usable_dims(const Resharding& change) {
   std::vector<size_t> dims;
   for (size_t d = 0; d < change.dims.size(); ++d)
@@ -29,7 +29,8 @@ std::vector<size_t> usable_dims(const Resharding& change) {
   return dims;
 }
 
-// All ways to split `dims`, of `rank` dimensions, over some of `axes`. Returns nothing if there are more than kMostSplits.
+// All ways to split `dims`, of `rank` dimensions, over some of `axes`. Returns nothing if there are more than
+// kMostSplits.
 std::vector<Split> all_splits(size_t rank, const std::vector<size_t>& dims, const AxisList& axes) {
   std::vector<Split> splits{Split(rank)};
   for (const int axis : axes) {
@@ -65,7 +66,8 @@ struct Edge {
   Cost cost() const { return {elements, state == State::kCollective ? 1 : 0, 1}; }
 };
 
-// The splits of tensors of one shape, and the steps between them. Searches for different targets go through the same ones.
+// The splits of tensors of one shape, and the steps between them. Searches for different targets go through the same
+// ones.
 struct Edges {
   std::vector<Split> splits;
   std::map<Split, size_t> numbers;  // the positions in `splits`
@@ -114,11 +116,11 @@ Edges& edges_of(const Resharding& change, const AxisList& axes) {
 }
 
 // A lower bound on the elements that the busiest device sends, on any way to one sharding. It is the average of the
-// elements that devices receive, since devices receive what others send. If the tensor is not partial, a device receives
-// all elements of its new shard that are not in its old one. If the tensor is partial over g devices, it is reduced first,
-// in shards of n elements; n is the smallest size that splitting over the other axes can give. A reduce_scatter sends
-// n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n. Then the device receives the rest of
-// its new shard.
+// elements that devices receive, since devices receive what others send. If the tensor is not partial, a device
+// receives all elements of its new shard that are not in its old one. If the tensor is partial over g devices, it is
+// reduced first, in shards of n elements; n is the smallest size that splitting over the other axes can give. A
+// reduce_scatter sends n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n. Then the
+// device receives the rest of its new shard.
 class LeastSent {
  public:
   explicit LeastSent(const Resharding& change) : dims_(change.dims), devices_(change.mesh.devices()) {
@@ -156,8 +158,8 @@ class LeastSent {
   Wide devices_, all_ = 1;
 };
 
-// A shortest path. Its states are numbered: by the split, and then by the set of axes that are still to be reduced. What a step
-// costs is found out only when no other way seems shorter.
+// A shortest path. Its states are numbered: by the split, and then by the set of axes that are still to be reduced.
+// What a step costs is found out only when no other way seems shorter.
 class ReshardSearch {
  public:
   ReshardSearch(const Resharding& change, const ReshardPlan& known)
@@ -178,7 +180,8 @@ class ReshardSearch {
     states_.resize(splits_.size() * sets);
     start_ = first->second * sets + sets - 1;
     target_ = last->second * sets;
-    // A known plan that sends the least is kept, even if another one had fewer moves: a gather is better than an exchange.
+    // A known plan that sends the least is kept, even if another one had fewer moves: a gather is better than an
+    // exchange.
     if (with_rest({}, start_).elements >= best_.elements) return {};
     for (const Split& split : splits_) kept_.push_back(kept_pending(split));
     reach(start_, {}, start_);

@@ -2,17 +2,18 @@
 // A ring: a contraction of two operands over the devices of one or several axes, in as many turns as there are devices.
 // It is the looped einsum of GShard (Lepikhin et al. 2020, figure 4c).
 //
-// One tensor *turns*. Each device begins with a slice of it, and in every turn passes one on to its neighbour. It takes the
-// place of a collective that would put the whole tensor on every device, and sends as many bytes:
+// One tensor *turns*. Each device begins with a slice of it, and in every turn passes one on to its neighbour. It takes
+// the place of a collective that would put the whole tensor on every device, and sends as many bytes:
 //
 //   an operand, along a contracted dimension: results are added up     y[m, n] = x[m, k] * w[k/p, n]
 //   an operand, along any other dimension: results lie side by side    y[m, n] = x[m, k] * w[k, n/p]
 //   the result: each device adds its product to the sum that it gets   y[m, n/p] = sum over p of x[m, k/p] * w[k/p, n]
 //
-// With an operand turning, member r works on the slice of member (r + i) mod P in turn i. With the result turning, it is the
-// slice of member (r + i + 1) mod P, so that each sum ends on the device that keeps it. Data always goes from member r + 1 to
-// member r. Devices that add up results begin with different slices, so a result is added up only where no other member of
-// the ring holds a copy of it, which would differ in the last bits. Slices of an uneven split differ in size; the program is the same for any number of devices.
+// With an operand turning, member r works on the slice of member (r + i) mod P in turn i. With the result turning, it
+// is the slice of member (r + i + 1) mod P, so that each sum ends on the device that keeps it. Data always goes from
+// member r + 1 to member r. Devices that add up results begin with different slices, so a result is added up only where
+// no other member of the ring holds a copy of it, which would differ in the last bits. Slices of an uneven split differ
+// in size; the program is the same for any number of devices.
 
 #include <array>
 #include <optional>
@@ -42,8 +43,8 @@ struct RingWorkspace {
   int64_t bytes() const { return product_offset() + product_bytes; }
 };
 
-/// The dimension along which a tensor of this sharding turns in a ring over `axes` (ascending): the only one whose minor
-/// axes are these; nothing if there is none.
+/// The dimension along which a tensor of this sharding turns in a ring over `axes` (ascending): the only one whose
+/// minor axes are these; nothing if there is none.
 std::optional<size_t> turning_dim(const Sharding& sharding, const AxisList& axes);
 
 /// The member whose slice the member `self` works on in a turn.
@@ -79,8 +80,8 @@ class Ring {
   Box slice(const Coordinates& at, size_t owner) const;
   RingTurn turn(const Coordinates& at, size_t owner) const;
 
-  /// The shardings of operands and result if the product were computed at once: that of the turning tensor does not have the
-  /// axes of the ring. A result that turns would be partial over them.
+  /// The shardings of operands and result if the product were computed at once: that of the turning tensor does not
+  /// have the axes of the ring. A result that turns would be partial over them.
   std::vector<Sharding> operands_at_once() const;
   Sharding result_at_once() const;
   /// The flops of all turns of the device at `at`.
@@ -92,8 +93,8 @@ class Ring {
   RingWorkspace workspace() const;
   /// The contraction of one turn, of tensors as they lie in memory on the device at `at`.
   std::array<EinsumTensor, 3> tensors(const Coordinates& at, size_t owner) const;
-  /// True if a turn works on a box of the device's shard of the value with gaps between its rows: a dimension comes before
-  /// the one that turns.
+  /// True if a turn works on a box of the device's shard of the value with gaps between its rows: a dimension comes
+  /// before the one that turns.
   bool has_gaps(ValueId id) const;
 
  private:

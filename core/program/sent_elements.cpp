@@ -53,8 +53,8 @@ MovedTensor tensor_of(const EntryPoint& entry, ValueId id) {
 
 }  // namespace
 
-// Devices that stand for all those that differ along some axes. Where a dimension has fewer elements than shards, no more
-// shards are looked at than it has elements: the others are empty, and all alike.
+// Devices that stand for all those that differ along some axes. Where a dimension has fewer elements than shards, no
+// more shards are looked at than it has elements: the others are empty, and all alike.
 class SentElements::Sample {
  public:
   Sample(const Mesh& mesh, AxisList axes) : mesh_(mesh), rest_(std::move(axes)) {}
@@ -63,8 +63,8 @@ class SentElements::Sample {
     return !axes.empty() &&
            std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(rest_, axis); });
   }
-  // The devices whose shards of a dimension of this size over `axes` hold elements and, if `and_empty`, one whose shard is
-  // empty.
+  // The devices whose shards of a dimension of this size over `axes` hold elements and, if `and_empty`, one whose shard
+  // is empty.
   void add(const AxisList& axes, int64_t size, bool and_empty) {
     const int64_t parts = mesh_.size(axes);
     std::erase_if(rest_, [&](int axis) { return contains(axes, axis); });
@@ -306,8 +306,8 @@ int64_t SentElements::bound() const {
   return total;
 }
 
-// Along each line, a device needs some elements, and lacks some of these. What it gets grows with both, so the largest of
-// each along every line give a bound.
+// Along each line, a device needs some elements, and lacks some of these. What it gets grows with both, so the largest
+// of each along every line give a bound.
 int64_t SentElements::most_received() const {
   const MovedTensor& from = operands_[0].tensor;
   int64_t all = 1, own = 1;
@@ -384,8 +384,8 @@ std::vector<AxisList> SentElements::groups() const {
   return groups;
 }
 
-// Along one group, few different amounts occur, however many devices there are. Devices that hold nothing of any operand
-// send nothing, and are left out. Returns nothing if too many devices differ.
+// Along one group, few different amounts occur, however many devices there are. Devices that hold nothing of any
+// operand send nothing, and are left out. Returns nothing if too many devices differ.
 std::optional<std::vector<SentElements::Variants>> SentElements::variants() const {
   std::vector<Variants> found;
   for (const AxisList& group : groups()) {

@@ -380,8 +380,8 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
              : "";
 }
 
-// Checks the product as if it were computed at once: a turning operand as it would be gathered, a turning result as it would
-// be before its partial sums are added.
+// Checks the product as if it were computed at once: a turning operand as it would be gathered, a turning result as it
+// would be before its partial sums are added.
 std::string ring_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   const RunRing& action = *step.as<RunRing>();
   if (!step.op() || !step.op()->traits.can_turn) return "a ring needs an operation that can turn";

@@ -1,10 +1,10 @@
 #pragma once
 // Finds the layout of least cost among all annotations of tensors on one mesh: each tensor may be split in its own way.
 //
-// All axes are offered to all dimensions, and the choice of a plan (core/choice/choose_plan.h) decides. Its cost is that
-// of core/program/plan_figures.h, and its bound holds for every layout of rules, annotations and propagation that splits
-// no other dimensions. The plan is then written down as a layout: annotations of the inputs and the variables, rules that
-// offer axes to the tensors between them, and propagation.
+// All axes are offered to all dimensions, and the choice of a plan (core/choice/choose_plan.h) decides. Its cost is
+// that of core/program/plan_figures.h, and its bound holds for every layout of rules, annotations and propagation that
+// splits no other dimensions. The plan is then written down as a layout: annotations of the inputs and the variables,
+// rules that offer axes to the tensors between them, and propagation.
 //
 // A search that is stopped takes the best plan that was chosen by then, or the best of the plain layouts
 // (core/search/plain_layouts.h), which are looked at first.
@@ -45,8 +45,9 @@ struct AnnotationStop {
   std::function<void(int64_t cost)> finds = {};  // hears of each plain layout
 };
 
-/// `fixed`: the mesh, and rules and annotations to keep. Ends early when `stop` says so; returns nothing if there was no time
-/// for a single layout. Throws UserError where the layout is not legal, or leaves too many shardings to choose from.
+/// `fixed`: the mesh, and rules and annotations to keep. Ends early when `stop` says so; returns nothing if there was
+/// no time for a single layout. Throws UserError where the layout is not legal, or leaves too many shardings to choose
+/// from.
 std::optional<AnnotatedLayout> search_annotations(const Model& model, const Layout& fixed,
                                                   const OfferedAxes& offered, const CompileOptions& options,
                                                   const AnnotationStop& stop);

@@ -46,8 +46,8 @@ std::vector<Series> all_series(const Model& model, const std::vector<Layout>& la
   return all;
 }
 
-// The positions of the series, those first whose variables and state take least memory, so that a search that is stopped
-// early has tried what is likely to fit. Layouts that are not legal come last.
+// The positions of the series, those first whose variables and state take least memory, so that a search that is
+// stopped early has tried what is likely to fit. Layouts that are not legal come last.
 std::vector<size_t> likely_first(const Model& model, const std::vector<Series>& all) {
   std::vector<std::pair<int64_t, size_t>> order;
   for (size_t i = 0; i < all.size(); ++i) {

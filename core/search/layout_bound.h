@@ -1,5 +1,6 @@
 #pragma once
-// Lower bounds of a layout's time and memory, found without compiling it, also where only some of its rules are decided.
+// Lower bounds of a layout's time and memory, found without compiling it, also where only some of its rules are
+// decided.
 //
 // Time: every kernel takes its operations and its memory traffic with the shards that its dimensions' rules give, and
 // every sum over a split dimension must be reduced (core/search/bound_terms.h). No arena is smaller than the variables,
@@ -29,7 +30,8 @@ class LayoutBound {
   LayoutBound(const LayoutBound&) = delete;
   LayoutBound& operator=(const LayoutBound&) = delete;
 
-  /// Computes all that seconds() depends on, unless `stops` says that there is no time for that. The bound is then lower.
+  /// Computes all that seconds() depends on, unless `stops` says that there is no time for that. The bound is then
+  /// lower.
   void fill(const std::function<bool()>& stops);
   /// The dimensions of the space in the order in which they should be decided: those on which most time depends first.
   const std::vector<size_t>& order() const { return order_; }

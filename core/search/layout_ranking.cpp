@@ -11,8 +11,8 @@ namespace mtfc {
 namespace {
 
 constexpr double kSameTime = 1e-12;
-// Reports are large. Some more than are shown are kept, as a layout may become one of the best when others turn out to be
-// variants.
+// Reports are large. Some more than are shown are kept, as a layout may become one of the best when others turn out to
+// be variants.
 constexpr size_t kReportsKept = 4;
 
 bool same_figures(const FoundLayout& a, const FoundLayout& b) {

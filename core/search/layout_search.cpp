@@ -64,8 +64,8 @@ int64_t memory_of(const SearchTask& task, const Program& program) {
   return std::max(program.arena_bytes(), task.prepared.compile(program.layout, others).arena_bytes());
 }
 
-// Made while the program is at hand, so that a search that is stopped can report what it has found; nothing if it does not fit,
-// as there may be very many such layouts.
+// Made while the program is at hand, so that a search that is stopped can report what it has found; nothing if it does
+// not fit, as there may be very many such layouts.
 std::shared_ptr<const CostReport> report_of(const SearchTask& task, const Program& program,
                                             const FoundLayout& found) {
   if (!fits(task, static_cast<double>(found.memory))) return nullptr;
@@ -210,8 +210,8 @@ std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
   return found;
 }
 
-// Makes the fastest layout fit that does not and could be one of the best. Returns false if there is none, or the search was
-// stopped before that.
+// Makes the fastest layout fit that does not and could be one of the best. Returns false if there is none, or the
+// search was stopped before that.
 bool make_fit(const SearchTask& task, Findings& findings) {
   std::vector<FoundLayout>& large = findings.large;
   const auto fastest = std::min_element(large.begin(), large.end(), is_better);

@@ -79,8 +79,8 @@ class PlainChoices {
       if (dims()[d].dim.size >= parts(axes)) choice[d] = longest_option(d, axes, choice);
   }
 
-  // The option that splits the dimension over those of the axes that are free, without the smallest ones if it may not be
-  // split over so many.
+  // The option that splits the dimension over those of the axes that are free, without the smallest ones if it may not
+  // be split over so many.
   uint16_t longest_option(size_t dim, AxisList axes, const Choice& choice) const {
     std::erase_if(axes, [&](int axis) { return !legal_option(dim, {axis}, choice); });
     while (!axes.empty()) {

@@ -10,7 +10,8 @@
 namespace mtfc::plain_layouts_test {
 namespace {
 
-// A layer of attention and one of a hidden layer, by their weights: both share d_model, and only heads and d_kv share others.
+// A layer of attention and one of a hidden layer, by their weights: both share d_model, and only heads and d_kv share
+// others.
 Model transformer(int64_t heads) {
   TestModel m(
       {{"batch", 64}, {"d_model", 32}, {"heads", heads}, {"d_kv", 16}, {"d_ff", 128}, {"vocab", 1000}});

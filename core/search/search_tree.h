@@ -40,8 +40,8 @@ struct MeshSpace {
 };
 using MeshSpaces = std::vector<std::unique_ptr<MeshSpace>>;
 
-/// The meshes of `fixed` on which its rules are legal, but for those that are mirror images of others; only the first of
-/// them if the search is stopped. Throws UserError if there is none.
+/// The meshes of `fixed` on which its rules are legal, but for those that are mirror images of others; only the first
+/// of them if the search is stopped. Throws UserError if there is none.
 MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixed);
 
 /// Finds the bounds of all meshes. Returns false if the search was stopped before that; then some have none.
@@ -63,8 +63,8 @@ class SearchTree {
  public:
   /// Says if a rule set with these options may fit into memory.
   using MayFit = std::function<bool(const LayoutBound& bound, RuleChoice choice)>;
-  /// Rule sets are bounded by their time or by their memory. All meshes must have bounds. The references must outlive the
-  /// tree.
+  /// Rule sets are bounded by their time or by their memory. All meshes must have bounds. The references must outlive
+  /// the tree.
   SearchTree(const MeshSpaces& meshes, SearchGoal goal, MayFit may_fit);
 
   /// The next rule set in the order of bounds; nothing if there is none with a bound that is not excluded, or if

@@ -9,7 +9,8 @@
 namespace mtfc {
 
 /// A number as it is stored. Arithmetic converts it to f32; a conversion from f32 rounds to the nearest
-/// bf16, of two equally near ones to the even one, and one from another type goes through f32. Every NaN becomes a quiet NaN.
+/// bf16, of two equally near ones to the even one, and one from another type goes through f32. Every NaN becomes a
+/// quiet NaN.
 struct Bf16 {
   uint16_t bits;
 
@@ -36,7 +37,8 @@ static_assert(sizeof(Bf16) == 2 && std::is_trivially_copyable_v<Bf16>);
 template <typename T>
 using Computed = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;
 
-/// to = T(value). Of this in a loop, compilers make vector code for bf16 too; of an assignment of structures they do not.
+/// to = T(value). Of this in a loop, compilers make vector code for bf16 too; of an assignment of structures they do
+/// not.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void assign(T& to, V value) {
   if constexpr (std::is_same_v<T, Bf16>)

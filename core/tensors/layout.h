@@ -4,8 +4,8 @@
 //
 // A tensor is split by the rules of its own dimensions. Example: rules batch->rows, hidden->cols give
 // x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols. The annotation w: {io: cols} gives w
-// the sharding io/cols instead, and the rule hidden->rows, limited to w, gives it hidden/rows. If the layout propagates,
-// the compiler chooses the shardings that neither rules nor annotations fix.
+// the sharding io/cols instead, and the rule hidden->rows, limited to w, gives it hidden/rows. If the layout
+// propagates, the compiler chooses the shardings that neither rules nor annotations fix.
 
 #include <string>
 #include <string_view>

@@ -17,7 +17,8 @@ constexpr int64_t kWindowsLookedAt = 8;
 // Sums of numbers below 2^63 times such numbers.
 using Wide = __int128;
 
-// The sums over k in [0, count) of floor(k), of k * floor(k) and of floor(k)^2, where floor(k) is that of (a*k + b) / m.
+// The sums over k in [0, count) of floor(k), of k * floor(k) and of floor(k)^2, where floor(k) is that of (a*k + b) /
+// m.
 struct FloorSums {
   Wide plain = 0, weighted = 0, squares = 0;
 };

@@ -18,8 +18,8 @@
 
 namespace mtfc {
 
-/// i8 holds weights of which another variable has the scale (core/model/stored_weights.h). Models can't name it; only gather,
-/// cast, products with f32 and what moves elements take it.
+/// i8 holds weights of which another variable has the scale (core/model/stored_weights.h). Models can't name it; only
+/// gather, cast, products with f32 and what moves elements take it.
 enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kI64, kBool, kI8 };
 template <>
 inline constexpr auto kEnumNames<DType> = std::to_array<EnumName<DType>>({{DType::kF32, "f32"},

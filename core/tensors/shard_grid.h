@@ -29,7 +29,8 @@ class ShardGrid {
   const Side& across() const { return across_; }
   /// What shard `index` of a side holds of each of the side's dimensions.
   std::vector<Interval> held(const Side& side, int64_t index) const;
-  /// The number of devices that hold each shard. If the tensor is partial, they hold parts of its sum instead of copies.
+  /// The number of devices that hold each shard. If the tensor is partial, they hold parts of its sum instead of
+  /// copies.
   int64_t holders() const { return mesh_.size(free_); }
   /// The rank of the device that is number `holder` of those that hold a shard.
   int64_t rank(int64_t row, int64_t column, int64_t holder) const;
@@ -44,8 +45,8 @@ class ShardGrid {
   Side down_, across_;
 };
 
-/// The shards of a side that are drawn if there is room for `most` (at least 3): all, or the first, -1 for a gap, and the
-/// last.
+/// The shards of a side that are drawn if there is room for `most` (at least 3): all, or the first, -1 for a gap, and
+/// the last.
 std::vector<int64_t> drawn_shards(int64_t shards, int64_t most);
 
 }  // namespace mtfc

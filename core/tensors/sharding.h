@@ -47,8 +47,8 @@ struct Interval {
 ///   step*j - low <= base*i <= step*j - low + span - 1
 ///
 /// Example: 9 elements, 3 taps, stride 2, padding 1, 5 places over x:3. The shards [0,1), [1,3) and [3,5) read [0,2),
-/// [1,6) and [5,9). The shards of the dimension itself are [0,3), [3,6) and [6,9), so the second device lacks elements 1
-/// and 2, and the third one element 5.
+/// [1,6) and [5,9). The shards of the dimension itself are [0,3), [3,6) and [6,9), so the second device lacks elements
+/// 1 and 2, and the third one element 5.
 struct WindowSplit {
   size_t dim = 0;    // position of the dimension in its tensor
   int64_t size = 1;  // of the dimension whose shards decide
@@ -62,8 +62,8 @@ struct WindowSplit {
   std::array<int64_t, 6> numbers() const { return {static_cast<int64_t>(dim), size, step, low, span, base}; }
   /// The indices of a dimension of `n` elements that the indices `read_by` of the other dimension read.
   Interval region(int64_t n, const Interval& read_by) const;
-  /// The shards of the other dimension, out of `parts`, whose regions overlap `held`, gaps between windows included. They are
-  /// consecutive.
+  /// The shards of the other dimension, out of `parts`, whose regions overlap `held`, gaps between windows included.
+  /// They are consecutive.
   Interval readers(const Interval& held, int64_t parts) const;
   /// The size of the largest region of a dimension of `n` elements that one of `parts` shards can read.
   int64_t largest_region(int64_t n, int64_t parts) const;
@@ -103,8 +103,8 @@ Interval shard_interval(int64_t size, int64_t parts, int64_t index);
 int64_t shard_of(int64_t size, int64_t parts, int64_t at);
 /// The region of a tensor that the device at `at` holds.
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
-/// True if every device that holds a tensor as `held` holds what it would hold as `wanted`. The axes of both must be the same,
-/// and no window splits `wanted`.
+/// True if every device that holds a tensor as `held` holds what it would hold as `wanted`. The axes of both must be
+/// the same, and no window splits `wanted`.
 bool covers(const Dims& dims, const Sharding& held, const Sharding& wanted, const Mesh& mesh);
 /// `dims` with the local sizes of a device that holds the region `box`.
 LocalDims local_dims(const Dims& dims, const Box& box);

@@ -55,7 +55,8 @@ bool is_countable(const Window& window);
 int64_t window_places(const Window& window);
 /// Sets `high`, so that the window takes as many places as `to` has elements.
 Window with_high(Window window);
-/// The window of the gradient of the operand: it slides over the gradient of the result, with its taps in reverse order.
+/// The window of the gradient of the operand: it slides over the gradient of the result, with its taps in reverse
+/// order.
 Window transposed(const Window& window);
 /// The window of the gradient of the filter: it slides over the operand, and its taps are the places of the result.
 Window of_taps(const Window& window);

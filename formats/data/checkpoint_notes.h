@@ -29,8 +29,8 @@ struct CheckpointNotes {
 
 std::string checkpoint_json(const CheckpointNotes& notes);
 
-/// Reads a file written with checkpoint_json, also one of an earlier mtfc, which has no checksum. Throws RunError, with the
-/// name of the file, if it can't be read, is another kind of file, or differs from its checksum.
+/// Reads a file written with checkpoint_json, also one of an earlier mtfc, which has no checksum. Throws RunError, with
+/// the name of the file, if it can't be read, is another kind of file, or differs from its checksum.
 CheckpointNotes read_checkpoint_notes(const std::string& path);
 
 /// Converts a list of names to a text, for the metadata of a file of tensors, and back; any other text gives

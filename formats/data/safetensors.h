@@ -41,8 +41,8 @@ std::string checksums_json(const std::map<std::string, uint64_t>& checksums);
 Safetensors read_safetensors(const std::string& path);
 
 /// The files of tensors that `path` names: itself, or those of an index such as model.safetensors.index.json, which
-/// lists the parts of large models, in its folder. Throws UnreadableFile, and RunError for any other JSON file, and for an
-/// index that names a file outside of its folder.
+/// lists the parts of large models, in its folder. Throws UnreadableFile, and RunError for any other JSON file, and for
+/// an index that names a file outside of its folder.
 std::vector<std::string> safetensors_files(const std::string& path);
 
 /// The bytes before the elements of a file, and the offset of each tensor's elements.

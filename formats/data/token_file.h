@@ -11,8 +11,8 @@ namespace mtfc {
 /// if it can't be read, is empty or compressed, is an array of NumPy, or ends within a token.
 StoredArray read_tokens(const std::string& path, StoredType type);
 
-/// True if bytes that are read as tokens of two bytes are rather tokens of four: every second one, which is the upper half of a
-/// token then, is 0, or all of them are below 16 while the others are not.
+/// True if bytes that are read as tokens of two bytes are rather tokens of four: every second one, which is the upper
+/// half of a token then, is 0, or all of them are below 16 while the others are not.
 bool looks_four_bytes_wide(const StoredArray& tokens);
 
 }  // namespace mtfc

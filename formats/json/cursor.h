@@ -47,8 +47,8 @@ class Cursor {
   std::optional<Cursor> require(std::string_view key) const;
   Cursor item(size_t index) const;
 
-  /// Records an error for every key that is not in `known`, and calls those in `unsupported` unsupported. The object of a
-  /// whole file may also have "$schema", a string for editors.
+  /// Records an error for every key that is not in `known`, and calls those in `unsupported` unsupported. The object of
+  /// a whole file may also have "$schema", a string for editors.
   /// Returns false, with an error, if the value is not an object.
   bool check_keys(const std::vector<std::string>& known,
                   const std::vector<std::string>& unsupported = {}) const;

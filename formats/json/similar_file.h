@@ -5,7 +5,8 @@
 
 namespace mtfc {
 
-/// `did you mean 'FILE'?` for the file, or the folder, of the same folder whose name is most like `path`, or "" if none is near.
+/// `did you mean 'FILE'?` for the file, or the folder, of the same folder whose name is most like `path`, or "" if none
+/// is near.
 std::string similar_file(const std::string& path);
 
 }  // namespace mtfc

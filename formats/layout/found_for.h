@@ -26,8 +26,8 @@ FoundFor found_for(const Model& model);
 /// Reads the value of the key "found_for". Records errors in the sink of `at`.
 FoundFor read_found_for(const Cursor& at);
 
-/// Returns a note if the model has the recorded name but other sizes. Returns nothing if the sizes are equal or the name is
-/// another one.
+/// Returns a note if the model has the recorded name but other sizes. Returns nothing if the sizes are equal or the
+/// name is another one.
 std::optional<Diagnostic> other_sizes_note(const FoundFor& found, const Model& model);
 
 }  // namespace mtfc

@@ -41,9 +41,9 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
                    LayoutExtras* extras = nullptr);
 Layout read_layout(const LayoutSources& sources);
 
-/// Returns what a user can write instead of JSON on the command line. Pairs such as `{"batch": "rows"}`, alone or as the "rules"
-/// of a layout, become `batch:rows`. A layout with a mesh becomes both options, `--mesh rows:2 --layout batch:rows`. The result
-/// is "" for JSON that has no short form.
+/// Returns what a user can write instead of JSON on the command line. Pairs such as `{"batch": "rows"}`, alone or as
+/// the "rules" of a layout, become `batch:rows`. A layout with a mesh becomes both options, `--mesh rows:2 --layout
+/// batch:rows`. The result is "" for JSON that has no short form.
 std::string flags_of(std::string_view json);
 
 /// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.

@@ -36,8 +36,8 @@ class ModelScope {
   /// Reads the first of `parts`, the model's own, and those of included files, whose definitions count only
   /// if the model has none. `sets` (NAME=VALUE, the last one for a name counts) replace definitions in files.
   /// Records errors in `sink`: cycles as their chain, dimensions that are not positive integers, unknown
-  /// names. A definition in an included file that uses a name which nobody defines is left out: a part of a library that the
-  /// model does not use may need dimensions that the model does not have.
+  /// names. A definition in an included file that uses a name which nobody defines is left out: a part of a library
+  /// that the model does not use may need dimensions that the model does not have.
   ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets, DiagnosticSink& sink);
   /// The scope of a call of a block in `model`, whose names are visible unless the block defines the same
   /// name.
@@ -57,7 +57,8 @@ class ModelScope {
   /// Returns whether the definition of `name` is wrong, which has been reported.
   bool is_broken(std::string_view name) const;
   std::map<std::string, double> params() const;
-  /// The hint for a name that is not known: why an included file's definition of it is left out, or a similar one of `known`.
+  /// The hint for a name that is not known: why an included file's definition of it is left out, or a similar one of
+  /// `known`.
   std::string hint_for(std::string_view name, const std::vector<std::string>& known) const;
   /// Looks up params and dims; a broken one throws an ExpressionError without a message. The scope must
   /// outlive it.

@@ -1,5 +1,6 @@
 #pragma once
-// The key "precision" of a model file, and that of an operation, a dtype: "bf16", or {"dtype": "bf16", "gradients": "f32", "tensors": {pattern: dtype}}.
+// The key "precision" of a model file, and that of an operation, a dtype: "bf16", or {"dtype": "bf16", "gradients":
+// "f32", "tensors": {pattern: dtype}}.
 
 #include <optional>
 

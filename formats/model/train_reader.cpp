@@ -168,8 +168,8 @@ std::optional<FactoredDims> named_dims(const Dims& dims, const std::vector<std::
                       dims[static_cast<size_t>(std::max(first, second))]};
 }
 
-// Replaces the default of the variables that match patterns: {PATTERN: [DIM, DIM]}, or [] for none. Variables that lack one
-// of the dimensions keep theirs.
+// Replaces the default of the variables that match patterns: {PATTERN: [DIM, DIM]}, or [] for none. Variables that lack
+// one of the dimensions keep theirs.
 void read_factored(const Cursor& at, const ModelDraft& draft, TrainSpec& spec) {
   for (const NamedCursor& member : at.members("an object of patterns of variables")) {
     std::vector<std::string> names;

@@ -23,8 +23,8 @@ std::optional<Dim> read_taps(const Cursor& at, const ModelScope& scope) {
   return Dim{"", *taps};
 }
 
-// Padding with which a window of stride s takes a place for every s elements. Where the numbers at the two ends differ, the
-// one behind is larger.
+// Padding with which a window of stride s takes a place for every s elements. Where the numbers at the two ends differ,
+// the one behind is larger.
 bool pad_alike(const Cursor& at, Window& window) {
   if (!is_countable(window)) {
     at.error(fmt::format("the window along '{}' is too large", window.dim.name));

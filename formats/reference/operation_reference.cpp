@@ -137,8 +137,8 @@ std::string attributes_text(const Signature& signature, int width) {
   return text.empty() ? "" : "\nAttributes:\n" + text;
 }
 
-// Writes the elements as nested JSON lists, with the sizes of the dimensions. Elements of a bool tensor are written as true
-// and false. `next` points to the first element to write, and is moved past the last one written.
+// Writes the elements as nested JSON lists, with the sizes of the dimensions. Elements of a bool tensor are written as
+// true and false. `next` points to the first element to write, and is moved past the last one written.
 std::string nested(const Dims& dims, size_t depth, DType dtype, const double*& next) {
   if (depth == dims.size()) {
     const double element = *next++;

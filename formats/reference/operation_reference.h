@@ -1,6 +1,6 @@
 #pragma once
-// The text of `mtfc ops`: the operations and composites of the registry, and the blocks of the library that ships with mtfc,
-// described for people.
+// The text of `mtfc ops`: the operations and composites of the registry, and the blocks of the library that ships with
+// mtfc, described for people.
 
 #include <string>
 #include <vector>
@@ -40,8 +40,8 @@ std::string library_page(const LibraryFile& file, int width);
 /// One block: what it takes and gives, its dimensions, params and variables, and a call.
 std::string block_page(const LibraryFile& file, const std::string& block, int width);
 
-/// The hint for an unknown kind: a similar one, a similar one of `others`, the one that others call by this name, or the
-/// command that lists all.
+/// The hint for an unknown kind: a similar one, a similar one of `others`, the one that others call by this name, or
+/// the command that lists all.
 std::string operation_hint(const std::string& name, const std::vector<std::string>& others = {});
 
 /// The names of the operands of an example, `x` or `x1`, `x2`, …, and of its results, `y` or `y1`, `y2`, ….

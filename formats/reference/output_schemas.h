@@ -1,6 +1,6 @@
 #pragma once
-// JSON Schemas (2020-12) of the files that mtfc writes, for programs that read them. Every object lists all its keys, so a
-// key that is missing here is a mistake, and the tests validate the output of each command.
+// JSON Schemas (2020-12) of the files that mtfc writes, for programs that read them. Every object lists all its keys,
+// so a key that is missing here is a mistake, and the tests validate the output of each command.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-// Writes how two layouts of one model differ (core/cost/program_difference.h): in figures, in the shardings of tensors and in
-// collectives.
+// Writes how two layouts of one model differ (core/cost/program_difference.h): in figures, in the shardings of tensors
+// and in collectives.
 
 #include <string>
 #include <vector>

@@ -4,8 +4,8 @@
 //   record   length (8 bytes), checksum of the length (4), message, checksum of the message (4), little-endian
 //   Event    wall_time = 1, step = 2, and one of file_version = 3, summary = 5, session_log = 7
 //
-// The messages are those of tensorflow/core/util/event.proto and framework/summary.proto. A reader that meets the start of a
-// session forgets what earlier files say about its step and later ones.
+// The messages are those of tensorflow/core/util/event.proto and framework/summary.proto. A reader that meets the start
+// of a session forgets what earlier files say about its step and later ones.
 
 #include <cstdint>
 #include <string>

@@ -16,7 +16,8 @@ struct FitReport {
   double seconds = 0;        // duration of the search
 };
 
-/// A line for each way in which the step fits, the fewest devices first; then the numbers of devices on which nothing does.
+/// A line for each way in which the step fits, the fewest devices first; then the numbers of devices on which nothing
+/// does.
 std::string fit_table(const FitReport& report, const TableOptions& options);
 std::string fit_csv(const FitReport& report);
 std::string fit_json(const FitReport& report);

@@ -124,15 +124,15 @@ class Lane {
   std::string wide_;
 };
 
-// When the work of a step's first run ends. A collective whose result is unpacked where it is awaited ends there, which may be
-// long after its transfer.
+// When the work of a step's first run ends. A collective whose result is unpacked where it is awaited ends there, which
+// may be long after its transfer.
 double end_of_work(const StepCost& step) {
   const double run = step.time.seconds / static_cast<double>(std::max<int64_t>(1, step.count.runs));
   return std::min(step.time.end_s, step.time.begin_s + run);
 }
 
-// The pieces of all steps, in the order of time. A step of a loop has one for each of its rounds; the rounds of a loop with too
-// many are drawn as one piece behind the first.
+// The pieces of all steps, in the order of time. A step of a loop has one for each of its rounds; the rounds of a loop
+// with too many are drawn as one piece behind the first.
 std::vector<Piece> pieces_of(const CostReport& report) {
   std::vector<Piece> pieces;
   for (const StepCost& step : report.steps) {
@@ -203,8 +203,8 @@ std::pair<double, double> in_first_round(const std::vector<LoopTime>& loops, dou
   return {from, to};
 }
 
-// The same over time. The device is at a step until the next one begins. The transfer of a collective may begin later than its
-// step, and after steps that follow it.
+// The same over time. The device is at a step until the next one begins. The transfer of a collective may begin later
+// than its step, and after steps that follow it.
 std::vector<size_t> fullest_by_time(const CostReport& report) {
   const MemoryUse& use = report.memory_over_steps;
   const std::vector<StepTime>& steps = report.time->steps;

@@ -1,6 +1,6 @@
 #pragma once
-// Pieces that the sections of an HTML report share: bars, keys of colours, tables that can be sorted and filtered, and rows
-// that stand for the repetitions of a block.
+// Pieces that the sections of an HTML report share: bars, keys of colours, tables that can be sorted and filtered, and
+// rows that stand for the repetitions of a block.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,8 @@ struct BarPart {
   double value;
   int colour;
 };
-/// A bar whose length is that of its parts over `most`. It says nothing to who does not see it: the figure stands beside it.
+/// A bar whose length is that of its parts over `most`. It says nothing to who does not see it: the figure stands
+/// beside it.
 std::string html_bar(const std::vector<BarPart>& parts, double most);
 /// The colour beside what it stands for; `text` is plain text.
 std::string html_key(int colour, const std::string& text);
@@ -37,8 +38,8 @@ struct HtmlColumn {
   std::string name;
   bool is_word = false;  // otherwise a number
 };
-/// Begins a table in a box that scrolls. `label` says what it lists, as plain text; `sorted_by` is the column by which its
-/// rows descend. The rows follow, and then html_table_end(). The first cell of a row is html_row_head().
+/// Begins a table in a box that scrolls. `label` says what it lists, as plain text; `sorted_by` is the column by which
+/// its rows descend. The rows follow, and then html_table_end(). The first cell of a row is html_row_head().
 std::string html_table(const std::string& label, const std::vector<HtmlColumn>& columns,
                        std::optional<size_t> sorted_by = {});
 std::string_view html_table_end();
@@ -67,8 +68,8 @@ struct FoldedMember {
   std::string name;
   std::string facts;  // plain text that tells it from the other members, as in `step 12, 1.23 ms`
 };
-/// The name of a row that stands for its members: the name of a single one, or else their folded() name, which opens a list
-/// of them with their numbers and their facts, shortened before the last if they are many.
+/// The name of a row that stands for its members: the name of a single one, or else their folded() name, which opens a
+/// list of them with their numbers and their facts, shortened before the last if they are many.
 std::string html_folded(const std::vector<FoldedMember>& members);
 
 }  // namespace mtfc

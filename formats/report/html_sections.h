@@ -1,9 +1,9 @@
 #pragma once
-// The sections of an HTML report about one layout, and what stands before and after them. Each function returns markup, or ""
-// if it has nothing to show.
+// The sections of an HTML report about one layout, and what stands before and after them. Each function returns markup,
+// or "" if it has nothing to show.
 //
-// Rows that differ only in the number of a repeated block are one row, which can be opened. Labels stand beside drawings rather
-// than in them, so that they stay readable on a phone.
+// Rows that differ only in the number of a repeated block are one row, which can be opened. Labels stand beside
+// drawings rather than in them, so that they stay readable on a phone.
 
 #include <cstdint>
 #include <string>
@@ -30,8 +30,8 @@ std::string comparison_verdict(const std::vector<ComparedLayout>& layouts, const
 /// A table of all layouts with bars, the best first. Those of which a `details-N` is in the page are links to it.
 std::string comparison_table(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order,
                              size_t in_detail);
-/// Each layout as a point, by its number, if there are enough of them: the shorter its step, the further left, and the less
-/// memory, the further down.
+/// Each layout as a point, by its number, if there are enough of them: the shorter its step, the further left, and the
+/// less memory, the further down.
 std::string comparison_points(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order);
 
 /// The devices as a grid of their ranks, cut into nodes of `ranks_per_node` consecutive ranks (0: not known); and a

@@ -27,8 +27,8 @@ struct MetricsLog {
 
 /// Reads the lines of a run. If steps go back, because the run has been started again from a checkpoint, the later
 /// lines count and those of these steps and of later ones before them do not. A last line that is not complete, because
-/// the run was killed or still goes on, is left out with a warning. Throws UserError, with the line, for anything else that
-/// --metrics does not write, and for a file without steps.
+/// the run was killed or still goes on, is left out with a warning. Throws UserError, with the line, for anything else
+/// that --metrics does not write, and for a file without steps.
 MetricsLog read_metrics(std::string_view text, const std::string& file, std::vector<Diagnostic>& warnings);
 
 /// The seconds since the first process of the run began, for each step of the log: the times of processes that went on

@@ -12,8 +12,8 @@
 
 namespace mtfc {
 
-/// A number of a run: exact if it is a truth value or a whole number of the model, and else a double, which may be infinite
-/// or NaN.
+/// A number of a run: exact if it is a truth value or a whole number of the model, and else a double, which may be
+/// infinite or NaN.
 using RunNumber = std::variant<bool, int64_t, double>;
 double to_double(const RunNumber& number);
 using NamedNumber = std::pair<std::string, RunNumber>;

@@ -1,5 +1,6 @@
 #pragma once
-// Layouts as numbers in a drawing for the terminal, whose axes are those of the HTML page (formats/report/html_sections.h).
+// Layouts as numbers in a drawing for the terminal, whose axes are those of the HTML page
+// (formats/report/html_sections.h).
 //
 //   4.00 MiB +   [1]
 //            |
@@ -14,9 +15,9 @@
 
 namespace mtfc {
 
-/// The shorter the step of a layout, the further left it is, and the less memory it takes, the further down. Its mark is its
-/// number in the list, from 1. Layouts at the same place share a mark, and a mark that another one covers moves to a free
-/// place beside it. Empty for fewer than two layouts, and for layouts without predicted times.
+/// The shorter the step of a layout, the further left it is, and the less memory it takes, the further down. Its mark
+/// is its number in the list, from 1. Layouts at the same place share a mark, and a mark that another one covers moves
+/// to a free place beside it. Empty for fewer than two layouts, and for layouts without predicted times.
 std::string pareto_picture(const std::vector<ComparedLayout>& layouts, size_t width);
 
 }  // namespace mtfc

@@ -128,7 +128,8 @@ std::vector<AlikeTensors> alike_tensors(const std::vector<PlacedTensor>& tensors
   return groups;
 }
 
-// The mesh with its ranks: its last axis runs across, the others down. A single axis in the order of its ranks needs none.
+// The mesh with its ranks: its last axis runs across, the others down. A single axis in the order of its ranks needs
+// none.
 std::string mesh_drawing(const Mesh& mesh, size_t width) {
   if (mesh.devices() == 1 || (mesh.axes().size() == 1 && mesh.device_order().empty())) return "";
   const size_t last = mesh.axes().size() - 1;

@@ -28,16 +28,16 @@ struct TableOptions {
   bool details = false;   // of a search
   bool color = false;     // what does not fit is red
 };
-/// All bytes in a report for people are in the units in which it calls the memory of a device: in GB beside one of 80 GB, in
-/// GiB beside one of 16 GiB and where none is known.
+/// All bytes in a report for people are in the units in which it calls the memory of a device: in GB beside one of 80
+/// GB, in GiB beside one of 16 GiB and where none is known.
 std::string bytes_in(const CostReport& report, int64_t bytes);
 /// The memory of a device, as the reports of the layouts have it; 0: not known.
 int64_t device_memory_of(const std::vector<ComparedLayout>& layouts);
 /// By how much a plan costs more than its bound, `4.2 %`, or that no bound is known.
 std::string plan_gap_text(const PlanFigures& plan);
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
-/// line each, the best first unless they come in order, then the totals of all; without these, the lines have the efficiency,
-/// the tokens per second, the time and the price of training as well.
+/// line each, the best first unless they come in order, then the totals of all; without these, the lines have the
+/// efficiency, the tokens per second, the time and the price of training as well.
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
 
 /// One line per layout, in the order given, with all totals. With `top`: one line per step instead, for the
@@ -58,9 +58,9 @@ struct PageOptions {
   int64_t ranks_per_node = 0;  // of consecutive ranks; 0: not known
   ReportOrigin origin = {};
 };
-/// One page that needs no network: bars that compare the layouts; for the best of them, totals, the mesh, time and memory
-/// over a step, the costliest steps, the collectives, and the tensors as matrices cut into the shards of the ranks. The
-/// page depends on the arguments alone.
+/// One page that needs no network: bars that compare the layouts; for the best of them, totals, the mesh, time and
+/// memory over a step, the costliest steps, the collectives, and the tensors as matrices cut into the shards of the
+/// ranks. The page depends on the arguments alone.
 std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOptions& options);
 
 /// Measurements of a run that its program doesn't count.
@@ -79,8 +79,8 @@ struct RunFacts {
   // For each step of the program, one run of it: the mean over devices, and the largest of any process.
   std::vector<double> mean_seconds, max_seconds;
 };
-/// {"mtfc_run_report": 1, "predicted": report, "measured": report, "run": facts}: both reports have the keys of those of
-/// report_json. In
+/// {"mtfc_run_report": 1, "predicted": report, "measured": report, "run": facts}: both reports have the keys of those
+/// of report_json. In
 /// `run`, `time` has the times by kind of step and step by step, with a collective's start and wait apart,
 /// and beside them the predicted times if `predicted` has any: for a collective, the waiting that the
 /// schedule leaves.

@@ -1,6 +1,6 @@
 #pragma once
-// Reads what `mtfc run --report` writes (run_report_json in formats/report/report_writer.h), as far as reports of runs show
-// it.
+// Reads what `mtfc run --report` writes (run_report_json in formats/report/report_writer.h), as far as reports of runs
+// show it.
 
 #include <cstdint>
 #include <optional>

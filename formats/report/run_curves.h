@@ -1,7 +1,7 @@
 #pragma once
-// Drawings of numbers over the steps of runs, for pages: lines in SVG, with labels beside them so that they stay legible on
-// a phone, and the main figures as text for those who do not see the drawing. Numbers that fall far are drawn on a
-// logarithmic axis, as losses are; an accuracy never is.
+// Drawings of numbers over the steps of runs, for pages: lines in SVG, with labels beside them so that they stay
+// legible on a phone, and the main figures as text for those who do not see the drawing. Numbers that fall far are
+// drawn on a logarithmic axis, as losses are; an accuracy never is.
 
 #include <array>
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace mtfc {
 
-/// The style and the script of these drawings, which a page adds to its own. The script shows the numbers under the pointer,
-/// and at the place of a slider that the keyboard moves.
+/// The style and the script of these drawings, which a page adds to its own. The script shows the numbers under the
+/// pointer, and at the place of a slider that the keyboard moves.
 extern const std::string_view kCurveStyle, kCurveScript;
 
 /// One line: numbers over steps or seconds, in ascending order. Where `y` is not finite, the line has a gap.
@@ -37,8 +37,9 @@ std::string plot_figure(const Plot& plot);
 struct PlotPoint {
   double x = 0, y = 0, least = 0, most = 0;
 };
-/// The points of a line, at most `most` of them: if there are more, steps within equal ranges of x are drawn as one point.
-/// Numbers that are not finite are left out; `breaks` gets the positions of points before which the line has a gap.
+/// The points of a line, at most `most` of them: if there are more, steps within equal ranges of x are drawn as one
+/// point. Numbers that are not finite are left out; `breaks` gets the positions of points before which the line has a
+/// gap.
 std::vector<PlotPoint> thinned(const PlotLine& line, size_t most, std::vector<size_t>& breaks);
 
 /// Round numbers within [least, most], ascending; at least one.

@@ -155,7 +155,8 @@ bool have_loss(const RunsReport& report) {
                      [](const MetricsLog& log) { return log.find("loss") != nullptr; });
 }
 
-// `a.jsonl ends with the lower loss, 0.197 against 0.24, after 120 steps each`. `losses`: those that are finite, the least first.
+// `a.jsonl ends with the lower loss, 0.197 against 0.24, after 120 steps each`. `losses`: those that are finite, the
+// least first.
 std::string losses_text(const RunsReport& report, const std::vector<RunFigure>& losses) {
   const bool is_pair = report.logs.size() == 2;
   if (losses.empty() && !have_loss(report)) return "The logs have no loss";

@@ -20,11 +20,11 @@ struct RunsReport {
 
 /// For the terminal: a table of the metrics of each run, and one of the times.
 std::string runs_text(const RunsReport& report);
-/// {"runs": [{"file", "steps", ..., "metrics": {"loss": {"first", "last", ...}}}], "time": {...}}. If each log has times of
-/// its own, "time" is in its object.
+/// {"runs": [{"file", "steps", ..., "metrics": {"loss": {"first", "last", ...}}}], "time": {...}}. If each log has
+/// times of its own, "time" is in its object.
 std::string runs_json(const RunsReport& report);
-/// One page that needs no network: curves over the steps, those of all runs in one drawing; throughput; times by kind of
-/// step. Its size does not depend on the number of steps.
+/// One page that needs no network: curves over the steps, those of all runs in one drawing; throughput; times by kind
+/// of step. Its size does not depend on the number of steps.
 std::string runs_html(const RunsReport& report);
 
 }  // namespace mtfc

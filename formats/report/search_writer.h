@@ -18,8 +18,8 @@ struct SearchReport {
   double seconds = 0;                   // duration of the search
 };
 
-/// A line for each layout; what needs to be known of single ones; and last the verdict, in one sentence. With details also
-/// the totals side by side, like cost-report, why all but the first lose, and the extent of the search.
+/// A line for each layout; what needs to be known of single ones; and last the verdict, in one sentence. With details
+/// also the totals side by side, like cost-report, why all but the first lose, and the extent of the search.
 std::string search_table(const SearchReport& report, const TableOptions& options);
 std::string search_json(const SearchReport& report);
 

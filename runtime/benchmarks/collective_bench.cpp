@@ -1,7 +1,7 @@
 // Compares collectives through Comm with MPI's own calls for 1 KB to 64 MB, alternating in one set of processes:
-// medians, and how many times as fast ours are. On every rank the buffers have the given size; an all_gather's result and
-// a reduce_scatter's operand fill them. MPI's calls are the blocking ones, or with --yielding the non-blocking ones, tested
-// and yielding in between as ours, for ranks that share cores.
+// medians, and how many times as fast ours are. On every rank the buffers have the given size; an all_gather's result
+// and a reduce_scatter's operand fill them. MPI's calls are the blocking ones, or with --yielding the non-blocking
+// ones, tested and yielding in between as ours, for ranks that share cores.
 //   mpiexec.mpich -n 2 build/collective_bench [--yielding] [KIND...]
 //   scripts/hosts.sh --cores --link 1gbit 2 build/collective_bench --yielding
 

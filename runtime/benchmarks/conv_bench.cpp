@@ -1,7 +1,7 @@
 // The rates of convolutions and pools as the runtime calls them, beside those of matrix products of n = 1024:
 //   conv_bench [THREADS...]     (default: 1)
-// Each case alternates with a product of its dtype, and medians are compared; "share" is the ratio of the two rates. The
-// rates of pools are those of the bytes of their operands and results.
+// Each case alternates with a product of its dtype, and medians are compared; "share" is the ratio of the two rates.
+// The rates of pools are those of the bytes of their operands and results.
 
 #include <fmt/format.h>
 

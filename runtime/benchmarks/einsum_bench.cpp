@@ -1,4 +1,5 @@
-// The rate of prepared einsums compared with plain sgemm calls (always of f32) of the same inner sizes on dense matrices:
+// The rate of prepared einsums compared with plain sgemm calls (always of f32) of the same inner sizes on dense
+// matrices:
 //   einsum_bench [--bf16] [THREADS...]     (default: einsums of f32, with 1 and 2 threads)
 // The two alternate and their medians are compared; "least" is the ratio of their minimum times, which other
 // work on the machine disturbs less. Plain products of a batch run either in a row on all threads, or in

@@ -155,7 +155,8 @@ class KernelCalibration {
     }
   }
 
-  // Measures pools of 2 x 2 elements of an image with many channels. The gradients of a max_pool need the taps that it found.
+  // Measures pools of 2 x 2 elements of an image with many channels. The gradients of a max_pool need the taps that it
+  // found.
   void measure_pools() {
     const Dim h = {"h", 64}, w = {"w", 64}, c = {"c", 64}, to_h = {"to_h", 32}, to_w = {"to_w", 32};
     const Dim taps = {"", 2};

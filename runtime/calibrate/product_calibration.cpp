@@ -28,8 +28,8 @@ TimedProgram timed_product(const Product& p, DType dtype, NodeMemory* node) {
           node};
 }
 
-// A convolution with 3 x 3 taps, which computes the products `p`: a square image of m places, k / 9 channels and n filters in
-// each of `batch` groups.
+// A convolution with 3 x 3 taps, which computes the products `p`: a square image of m places, k / 9 channels and n
+// filters in each of `batch` groups.
 TimedProgram timed_convolution(const Product& p, DType dtype, NodeMemory* node) {
   const auto side = std::llround(std::sqrt(static_cast<double>(p.m)));
   const Dim h{"h", side}, w{"w", side}, kh{"kh", 3}, kw{"kw", 3}, c{"c", p.k / 9}, o{"o", p.n};
@@ -117,8 +117,8 @@ Product product_of(const Grid& grid, int64_t m, int64_t n, int64_t k) {
   return p;
 }
 
-// Returns which of m, n and k is the longest. Those at the beginning of the grid, where `at` is 0, don't count, because the grid
-// has no smaller size for them.
+// Returns which of m, n and k is the longest. Those at the beginning of the grid, where `at` is 0, don't count, because
+// the grid has no smaller size for them.
 size_t longest(const std::array<int64_t, 3>& sizes, const std::array<size_t, 3>& at) {
   size_t found = at[0] > 0 ? 0 : at[1] > 0 ? 1 : 2;
   for (size_t axis = 0; axis < 3; ++axis)
@@ -135,7 +135,8 @@ class ProductCalibration {
   ProductCalibration(Stopwatch& watch, NodeMemory* node, const Grid& grid, Hardware& hardware)
       : watch_(watch), node_(node), grid_(grid), hardware_(hardware) {}
 
-  // A product that would take too long, or too much memory, gets the rate of the one whose longest size is the next smaller.
+  // A product that would take too long, or too much memory, gets the rate of the one whose longest size is the next
+  // smaller.
   ProductTable table() {
     ProductTable table{as_numbers(grid_.sizes.m), as_numbers(grid_.sizes.n), as_numbers(grid_.sizes.k), {}};
     table.shares.assign(grid_.sizes.m.size() * grid_.sizes.n.size() * grid_.sizes.k.size(), 0);

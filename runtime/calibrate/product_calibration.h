@@ -18,8 +18,9 @@ void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMe
 void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                         Hardware& hardware, std::vector<FitQuality>& fits);
 
-/// The rates of this process's products with its present threads, in operations per second, as Hardware::flops has them: those
-/// of one size, the best of those measured within some 50 ms for each of `dtypes`. calibrate_peaks takes longer, and is closer to the peaks.
+/// The rates of this process's products with its present threads, in operations per second, as Hardware::flops has
+/// them: those of one size, the best of those measured within some 50 ms for each of `dtypes`. calibrate_peaks takes
+/// longer, and is closer to the peaks.
 std::map<std::string, double> quick_peaks(const std::vector<DType>& dtypes);
 
 }  // namespace mtfc

@@ -2,10 +2,11 @@
 // The transfers of one ring step (core/program/ring.h) on one device. Between them, the executor multiplies:
 //
 //   begin; for each turn: take, pass on unless it is the last, multiply; end       an operand turns
-//   begin; for each turn: multiply, take unless it is the first, add, pass on unless it is the last; end    the result turns
+//   begin; for each turn: multiply, take unless it is the first, add, pass on unless it is the last; end    the result
+//   turns
 //
-// The next member of the ring has passed on in turn i - 1 the slice that take() returns in turn i. A slice of an operand
-// stays valid until the device passes on in turn i + 1, a sum until it passes on in turn i.
+// The next member of the ring has passed on in turn i - 1 the slice that take() returns in turn i. A slice of an
+// operand stays valid until the device passes on in turn i + 1, a sum until it passes on in turn i.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +50,8 @@ class PreparedRing {
   virtual void begin() {}
   /// Waits for the slice of the turn. Throws WaitError (runtime/processes/watchdog.h).
   virtual const std::byte* take(size_t turn) = 0;
-  /// Passes the slice of the turn to the previous member. It must stay as it is until pass() of the next turn returns, or
-  /// after the last one end().
+  /// Passes the slice of the turn to the previous member. It must stay as it is until pass() of the next turn returns,
+  /// or after the last one end().
   void pass(size_t turn, const std::byte* slice) {
     const int64_t elements = plan_.slice_elements[plan_.owner(turn)];
     moved_ += {elements, elements * size_of(plan_.dtype)};
@@ -72,8 +73,8 @@ class PreparedRing {
   CollectiveCost moved_;
 };
 
-/// A ring whose members' arenas this process sees. Nothing is copied: a slice is read where it lies. `arenas` by member. The
-/// caller sees to it that no member takes what has not been passed.
+/// A ring whose members' arenas this process sees. Nothing is copied: a slice is read where it lies. `arenas` by
+/// member. The caller sees to it that no member takes what has not been passed.
 class RingInMemory : public PreparedRing {
  public:
   RingInMemory(RingPlan plan, std::vector<std::byte*> arenas)

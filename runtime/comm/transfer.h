@@ -53,8 +53,8 @@ struct CollectivePlan {
   // arriving elements are reduced.
   std::vector<std::vector<Run>> sends;
   std::vector<std::vector<Run>> receives;
-  // The values of an all_reduce of several: their elements lie one behind another in `input`, which is `output` too, while it
-  // is under way. Empty for any other collective.
+  // The values of an all_reduce of several: their elements lie one behind another in `input`, which is `output` too,
+  // while it is under way. Empty for any other collective.
   std::vector<PackedPart> parts;
   /// True if several members end with the same piece of a result that is reduced and scattered.
   bool replicated = false;

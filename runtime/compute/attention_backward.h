@@ -1,6 +1,6 @@
 #pragma once
-// The gradients of the scores of an attention, a tile at a time: what the kernels of its gradients have in common. Weights
-// are computed again from the operands.
+// The gradients of the scores of an attention, a tile at a time: what the kernels of its gradients have in common.
+// Weights are computed again from the operands.
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
-// The kernels of attention and of its gradient share this plan. It knows where queries and positions of the memory lie in
-// the operands, and which positions a query sees. The kernels compute one tile of scores at a time.
+// The kernels of attention and of its gradient share this plan. It knows where queries and positions of the memory lie
+// in the operands, and which positions a query sees. The kernels compute one tile of scores at a time.
 
 #include <optional>
 #include <vector>
@@ -51,8 +51,8 @@ class AttentionPlan {
   Interval seen_by(Interval queries) const;
   /// The positions from the first to the last one that some of these queries see, by the mask as well.
   Interval seen_by(const KernelRun& run, int64_t b, Interval queries) const;
-  /// Adds the bias, and sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions for
-  /// each query.
+  /// Adds the bias, and sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions
+  /// for each query.
   template <typename T>
   void finish_scores(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
   double scale() const { return scale_; }

@@ -105,8 +105,8 @@ struct ReplaceByScoreGradients {
   }
 };
 
-// Asks for rows some time before they are used: a processor reads ahead by itself only to the end of a page, and the rows of
-// one query fill few pages.
+// Asks for rows some time before they are used: a processor reads ahead by itself only to the end of a page, and the
+// rows of one query fill few pages.
 template <typename T>
 MTFC_INLINE void ask_for_rows(const Rows<T>& rows, int64_t first, int64_t count) {
   constexpr int64_t kAhead = 32, kLine = 64 / static_cast<int64_t>(sizeof(T));

@@ -16,8 +16,8 @@ struct ScoreTile {
   int64_t rows, columns;
 };
 
-/// The state of each query's softmax after some tiles: the largest score so far, and the sum of exp(score - largest). When
-/// a tile has a larger score, sums over earlier tiles must be multiplied by a factor, which is 1 otherwise.
+/// The state of each query's softmax after some tiles: the largest score so far, and the sum of exp(score - largest).
+/// When a tile has a larger score, sums over earlier tiles must be multiplied by a factor, which is 1 otherwise.
 template <typename T>
 struct RunningSoftmax {
   T* largest;

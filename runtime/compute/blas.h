@@ -5,8 +5,8 @@
 
 namespace mtfc {
 
-/// Loads OpenBLAS, which multiply() does as well; but within a parallel region nobody could catch the RunError that says why
-/// it can't be loaded.
+/// Loads OpenBLAS, which multiply() does as well; but within a parallel region nobody could catch the RunError that
+/// says why it can't be loaded.
 void load_blas();
 
 /// c[m, n] = a[m, k] * b[k, n], row-major. A transposed matrix is stored columns first. A leading dimension

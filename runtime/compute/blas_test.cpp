@@ -116,8 +116,8 @@ TEST_CASE("products of several threads equal those by plain loops") {
   }
 }
 
-// The first dimension of both operands is a batch; the second counts rows, of which those beyond `filled` of every 7 are
-// zero.
+// The first dimension of both operands is a batch; the second counts rows, of which those beyond `filled` of every 7
+// are zero.
 HostTensor without_rows(const HostTensor& tensor, int64_t filled) {
   std::vector<double> numbers = numbers_of(tensor);
   const Dims& dims = tensor.type.dims;

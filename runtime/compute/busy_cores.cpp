@@ -5,8 +5,9 @@
 namespace mtfc {
 namespace {
 
-// A loop is late if it takes longer than kLate + work * kLateByWork. kLate is less than a time slice. Two threads take half a
-// nanosecond or less for an element operation, but a few for an exponential, or where pages are touched for the first time.
+// A loop is late if it takes longer than kLate + work * kLateByWork. kLate is less than a time slice. Two threads take
+// half a nanosecond or less for an element operation, but a few for an exponential, or where pages are touched for the
+// first time.
 constexpr std::chrono::microseconds kLate{1000};
 constexpr std::chrono::nanoseconds kLateByWork{2};
 

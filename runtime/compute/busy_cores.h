@@ -1,7 +1,8 @@
 #pragma once
-// Short loops on a busy machine. A loop that threads share ends with its last thread. If another process occupies that thread's
-// core, the loop ends some milliseconds late, a hundred times what a short loop takes. After such a loop, the calling thread
-// does short loops alone for some time, and then tries again. Results do not change, because a loop is cut into the same ranges.
+// Short loops on a busy machine. A loop that threads share ends with its last thread. If another process occupies that
+// thread's core, the loop ends some milliseconds late, a hundred times what a short loop takes. After such a loop, the
+// calling thread does short loops alone for some time, and then tries again. Results do not change, because a loop is
+// cut into the same ranges.
 
 #include <chrono>
 #include <cstdint>

@@ -1,16 +1,16 @@
 #pragma once
 // The loops of a convolution on one device, as its kernel walks them.
 //
-// A convolution is a sum of products out[row, column] += a[row, entry, run] * w[entry, run, column], where the elements of `a`
-// are read from x in place. What lies side by side in x, a *run*, decides which of three forms the loops take:
+// A convolution is a sum of products out[row, column] += a[row, entry, run] * w[entry, run, column], where the elements
+// of `a` are read from x in place. What lies side by side in x, a *run*, decides which of three forms the loops take:
 //
 //   form    a run of x has              rows                       entries
 //   kRuns   contracted elements         batch, places              the other contracted ones, taps
 //   kRows   positions of the batch      the rest of it, places     contracted, taps
 //   kLanes  positions of the group      batch, places              contracted, taps
 //
-// Example: x[b, h, w, c] with w[kh, kw, c, o] has runs of c. If places and elements are equally far apart, the taps along w
-// lie side by side as well, so that a run has kw * c elements. The gradient of w has rows of (kw, c), in kRows.
+// Example: x[b, h, w, c] with w[kh, kw, c, o] has runs of c. If places and elements are equally far apart, the taps
+// along w lie side by side as well, so that a run has kw * c elements. The gradient of w has rows of (kw, c), in kRows.
 //
 // A convolution with a base dilation has several such loops, one for each combination of sweeps (window_sweeps.h).
 
@@ -21,8 +21,8 @@
 
 namespace mtfc {
 
-/// One loop: what a step along it adds to the offset in x, to that in the other tensor (w, or the result), and to the index
-/// along the window that it belongs to.
+/// One loop: what a step along it adds to the offset in x, to that in the other tensor (w, or the result), and to the
+/// index along the window that it belongs to.
 struct ConvStep {
   int64_t extent = 1;
   int64_t x = 0, other = 0;
@@ -90,8 +90,8 @@ struct ConvNeeds {
   void include(const ConvNeeds& other);
 };
 
-/// Finds runs of x. Where a run lies outside of x, it is one of zeros; where a part of it does, it is a copy in the memory of
-/// the table.
+/// Finds runs of x. Where a run lies outside of x, it is one of zeros; where a part of it does, it is a copy in the
+/// memory of the table.
 template <typename T>
 class RunTable {
  public:

@@ -126,7 +126,8 @@ void ConvProducts<T>::run(const ConvMemory<T>& memory) {
   }
 }
 
-/// A block has panels of as many columns as a tile of registers. Each has a row of whole vectors for each contracted element.
+/// A block has panels of as many columns as a tile of registers. Each has a row of whole vectors for each contracted
+/// element.
 template <typename T>
 void ConvProducts<T>::copy_block(const ConvMemory<T>& memory, const Block& block, int64_t chunk) {
   const ConvTiles<T>& tiles = ConvTiles<T>::best();

@@ -1,9 +1,10 @@
 #pragma once
-// Convolutions whose runs in x are contracted (ConvForm::kRuns): products of rows of patches, read in place, and panels of the
-// filter, which are copied first. A forward convolution with channels last is one.
+// Convolutions whose runs in x are contracted (ConvForm::kRuns): products of rows of patches, read in place, and panels
+// of the filter, which are copied first. A forward convolution with channels last is one.
 //
-// The filter is cut into blocks of entries and columns, which fit in a second-level cache. Threads copy as many blocks as the
-// workspace holds; then each takes tiles of rows, and adds their products with all of these blocks to the result.
+// The filter is cut into blocks of entries and columns, which fit in a second-level cache. Threads copy as many blocks
+// as the workspace holds; then each takes tiles of rows, and adds their products with all of these blocks to the
+// result.
 
 #include <memory>
 #include <vector>

@@ -1,11 +1,11 @@
 #pragma once
-// Convolutions whose runs in x are positions of the batch or of the group (ConvForm::kRows and kLanes): gradients of filters,
-// and depthwise convolutions.
+// Convolutions whose runs in x are positions of the batch or of the group (ConvForm::kRows and kLanes): gradients of
+// filters, and depthwise convolutions.
 //
-// A task is a block of the result: one group, a part of each run, some columns, and some rows. It walks the entries in tiles
-// that stay in a cache while their products are added to all rows of the block. If there are fewer tasks than kConvParts, the
-// entries are cut into parts, whose sums lie in the workspace one after another, each like the result; the first part is in
-// the result itself. Threads share the tasks of all sweeps and parts.
+// A task is a block of the result: one group, a part of each run, some columns, and some rows. It walks the entries in
+// tiles that stay in a cache while their products are added to all rows of the block. If there are fewer tasks than
+// kConvParts, the entries are cut into parts, whose sums lie in the workspace one after another, each like the result;
+// the first part is in the result itself. Threads share the tasks of all sweeps and parts.
 
 #include <memory>
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 // The inner loops of convolutions: tiles of the result, which stay in vector registers while products are added up.
 //
-// There are three kinds, which differ in what lies side by side in the operand x. Every element of x is read where it is, by
-// way of a table of pointers; a pointer to zeros stands for padding.
+// There are three kinds, which differ in what lies side by side in the operand x. Every element of x is read where it
+// is, by way of a table of pointers; a pointer to zeros stands for padding.
 //
 //   add_runs     runs of contracted elements:   out[r][n] += a[e][r][j] * panel[e, j][n]
 //   add_rows     rows of the result:            out[r][n] += a[e][first + r] * b[e][n]
@@ -30,8 +30,8 @@ struct ConvTile {
 };
 
 /// The tile functions for this machine's vectors. A tile of runs or rows has at most `lanes * vectors` columns, in the
-/// fewest vectors that hold them: panels and the rows at `b` are filled up with zeros to whole vectors. A tile of lanes may
-/// have any number of them.
+/// fewest vectors that hold them: panels and the rows at `b` are filled up with zeros to whole vectors. A tile of lanes
+/// may have any number of them.
 template <typename T>
 struct ConvTiles {
   static constexpr int64_t kMostRows = 6, kMostVectors = 4, kLaneRows = 4;

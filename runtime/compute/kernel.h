@@ -43,8 +43,8 @@ struct KernelSite {
   std::vector<LocalTensor> results;
   std::string name;         // name of the step's result, for messages and as the key of random numbers
   int64_t workspace_bytes;  // granted by the plan
-  /// The kernel adds to its result, in place of replacing it. Its workspace is then as it was left by the kernel of another
-  /// slice of the same contraction. Only for operations that can turn.
+  /// The kernel adds to its result, in place of replacing it. Its workspace is then as it was left by the kernel of
+  /// another slice of the same contraction. Only for operations that can turn.
   bool adds = false;
 };
 
@@ -88,8 +88,8 @@ struct KernelDef {
   Kernel (*prepare)(const KernelSite&) = nullptr;
   TileFunction (*tile)(const TileTypes&) = nullptr;
   std::optional<Reduction> reduction = std::nullopt;
-  /// Only for an operation that adds up terms though it is linear in no operand: the terms of each result. The tensors are
-  /// whole, and their floats are f64. `sizes` has the operands' magnitudes in the place of their elements.
+  /// Only for an operation that adds up terms though it is linear in no operand: the terms of each result. The tensors
+  /// are whole, and their floats are f64. `sizes` has the operands' magnitudes in the place of their elements.
   std::vector<AddedTerms> (*terms)(const KernelSite&, const KernelRun& values,
                                    const KernelRun& sizes) = nullptr;
 };

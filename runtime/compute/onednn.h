@@ -1,6 +1,6 @@
 #pragma once
-// Batches of products of matrices by oneDNN: of f32, which are faster than those of OpenBLAS on processors with AVX-512, and
-// of bf16 on processors with instructions for them (AVX512_BF16 or AMX). This is the only user of oneDNN.
+// Batches of products of matrices by oneDNN: of f32, which are faster than those of OpenBLAS on processors with
+// AVX-512, and of bf16 on processors with instructions for them (AVX512_BF16 or AMX). This is the only user of oneDNN.
 
 #include <array>
 #include <map>
@@ -26,8 +26,8 @@ class BatchedProduct {
   static std::optional<BatchedProduct> prepare(const MatrixProduct& product, const LoopNest& batch,
                                                ProductTypes types = {});
 
-  /// Computes all products, of elements of the types given. Copies of a BatchedProduct share its state: one thread at a time
-  /// may run them.
+  /// Computes all products, of elements of the types given. Copies of a BatchedProduct share its state: one thread at a
+  /// time may run them.
   void run(const void* a, const void* b, void* c) const;
 
  private:
@@ -37,8 +37,8 @@ class BatchedProduct {
   std::shared_ptr<Primitive> primitive_;
 };
 
-/// Single products whose sizes become known only when they are computed, such as those without rows of zeros. It keeps what
-/// oneDNN makes for each product, so products should have few different sizes: multiples of kUnit.
+/// Single products whose sizes become known only when they are computed, such as those without rows of zeros. It keeps
+/// what oneDNN makes for each product, so products should have few different sizes: multiples of kUnit.
 class SizedProducts {
  public:
   static constexpr int64_t kUnit = 64;

@@ -11,8 +11,8 @@
 namespace mtfc {
 namespace {
 
-// Addresses that OpenBLAS 0.3.21 takes when it is loaded, and for each thread: its buffer of 128 MiB, the thread's stack, and
-// the heap that the C library gives each thread.
+// Addresses that OpenBLAS 0.3.21 takes when it is loaded, and for each thread: its buffer of 128 MiB, the thread's
+// stack, and the heap that the C library gives each thread.
 constexpr int64_t kMiB = int64_t{1} << 20, kToLoad = 320 * kMiB, kPerThread = 208 * kMiB;
 
 // A reservation that is given back at once tells if the limit allows it.

@@ -1,6 +1,7 @@
 #pragma once
-// OpenBLAS, which is loaded when the first product is prepared: it takes hundreds of megabytes of addresses as soon as it is
-// loaded, and waits without end where a limit (`ulimit -v`) leaves it fewer. Commands without products load nothing.
+// OpenBLAS, which is loaded when the first product is prepared: it takes hundreds of megabytes of addresses as soon as
+// it is loaded, and waits without end where a limit (`ulimit -v`) leaves it fewer. Commands without products load
+// nothing.
 
 #include <cblas.h>
 
@@ -14,8 +15,8 @@ struct OpenBlas {
   decltype(&cblas_dgemv) dgemv;
 };
 
-/// Loads the library at the first call. Throws RunError if it is missing, or if there are too few addresses for it and its
-/// threads. Within a parallel region, where nobody could catch that, it must be loaded already.
+/// Loads the library at the first call. Throws RunError if it is missing, or if there are too few addresses for it and
+/// its threads. Within a parallel region, where nobody could catch that, it must be loaded already.
 const OpenBlas& openblas();
 
 }  // namespace mtfc

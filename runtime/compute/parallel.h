@@ -1,6 +1,6 @@
 #pragma once
-// Loops over threads. Results do not depend on timing: work is divided by position alone, or into items that each have a
-// result of their own.
+// Loops over threads. Results do not depend on timing: work is divided by position alone, or into items that each have
+// a result of their own.
 
 #include <omp.h>
 
@@ -13,7 +13,8 @@
 
 namespace mtfc {
 
-/// The threads that a loop of the calling thread would have, of the team that it leads or else of OpenMP: 1 within a loop.
+/// The threads that a loop of the calling thread would have, of the team that it leads or else of OpenMP: 1 within a
+/// loop.
 inline int64_t thread_count() {
   if (Team::is_running() || omp_in_parallel()) return 1;
   const Team* const team = Team::led();
@@ -64,7 +65,8 @@ void parallel_ranges(int64_t count, int64_t work, F f) {
 }
 
 /// Calls `f(i)` for each i of [0, count). Threads take one item after another, so that all end at about the same time
-/// even if some items take longer than others. Each must be large: some 10,000 element operations or more. `f` must not throw.
+/// even if some items take longer than others. Each must be large: some 10,000 element operations or more. `f` must not
+/// throw.
 template <typename F>
 void parallel_items(int64_t count, F f) {
   std::atomic<int64_t> next = 0;
@@ -76,8 +78,8 @@ void parallel_items(int64_t count, F f) {
 
 inline constexpr int64_t kMostShared = 64;
 
-/// Calls `f(i)` for each i of [0, count), at most kMostShared. Each thread does its own range first, the same one every time,
-/// for which a team may have read ahead, and then takes from the end what others have not begun. `work` as in
+/// Calls `f(i)` for each i of [0, count), at most kMostShared. Each thread does its own range first, the same one every
+/// time, for which a team may have read ahead, and then takes from the end what others have not begun. `work` as in
 /// parallel_ranges(). `f` must not throw.
 template <typename F>
 void parallel_shares(int64_t count, int64_t work, F f) {

@@ -1,6 +1,6 @@
 #pragma once
-// Philox4x32-10 (runtime/compute/random.h) for several counters at once, in loops that compile to vectors. The caller is
-// compiled for the vectors that it wants (runtime/compute/vector_targets.h).
+// Philox4x32-10 (runtime/compute/random.h) for several counters at once, in loops that compile to vectors. The caller
+// is compiled for the vectors that it wants (runtime/compute/vector_targets.h).
 
 #include <cstdint>
 
@@ -10,8 +10,8 @@ struct PhiloxLanes {
   static constexpr int64_t kLanes = 16;
   uint32_t words[4][kLanes];  // of each counter, then of each result
 
-  /// Sets the counters to {low word of a block, its high word, third, fourth}, for consecutive blocks from `first` on, which
-  /// is a multiple of kLanes.
+  /// Sets the counters to {low word of a block, its high word, third, fourth}, for consecutive blocks from `first` on,
+  /// which is a multiple of kLanes.
   [[gnu::always_inline]] void count_from(uint64_t first, uint32_t third, uint32_t fourth) {
     for (int64_t lane = 0; lane < kLanes; ++lane) {
       words[0][lane] = static_cast<uint32_t>(first) + static_cast<uint32_t>(lane);

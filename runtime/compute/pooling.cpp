@@ -30,8 +30,8 @@ PoolPlan::PoolPlan(const Windows& windows, Direction direction, std::vector<cons
               std::vector<int64_t>(loops_.size())});
 }
 
-/// Place, tap and index are related by index * divisor = place * step + tap * tap_factor + offset. `held`: the elements of
-/// the far tensors, which count from its beginning.
+/// Place, tap and index are related by index * divisor = place * step + tap * tap_factor + offset. `held`: the elements
+/// of the far tensors, which count from its beginning.
 PoolPlan::Reach PoolPlan::reach_of(const Window& window, Direction direction, Interval places,
                                    Interval held) {
   const bool forward = direction == Direction::kForward;

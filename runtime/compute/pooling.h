@@ -1,13 +1,14 @@
 #pragma once
-// The kernels of pools share the walk over the rows of a result, and the search for the elements that the window meets there.
+// The kernels of pools share the walk over the rows of a result, and the search for the elements that the window meets
+// there.
 //
-// A row has a place along each window and a position along each other dimension but one, whose positions are its *lanes*. All
-// lanes of a row meet the same elements, so a kernel is a function of one row:
+// A row has a place along each window and a position along each other dimension but one, whose positions are its
+// *lanes*. All lanes of a row meet the same elements, so a kernel is a function of one row:
 //
 //   run_pool(plan, [&](const PoolRow& row) { for (const PoolMeeting& m : row.meetings) ...; });
 //
-// `near` tensors have the places: result and indices of a forward pool, and the gradient of its operand in a backward one.
-// `far` tensors are reached through the windows.
+// `near` tensors have the places: result and indices of a forward pool, and the gradient of its operand in a backward
+// one. `far` tensors are reached through the windows.
 
 #include <memory>
 #include <span>
@@ -35,8 +36,8 @@ struct PoolRow {
 class PoolPlan {
  public:
   enum class Direction { kForward, kBack };
-  /// At most two tensors each. Forward, `near` has the dimensions `to` of the windows, and `far` has `dim`; back, it is the
-  /// other way round.
+  /// At most two tensors each. Forward, `near` has the dimensions `to` of the windows, and `far` has `dim`; back, it is
+  /// the other way round.
   PoolPlan(const Windows& windows, Direction direction, std::vector<const LocalTensor*> near,
            std::vector<const LocalTensor*> far);
 
@@ -124,8 +125,8 @@ struct WrappingNumber<T, true> {
 template <typename T>
 using WrappingType = typename WrappingNumber<T>::Type;
 
-/// Vectors that every x86-64 has: the compiler splits comparisons of wider ones into those of numbers. `Taps` belong to the
-/// same lanes, and `NarrowTaps` are those in memory.
+/// Vectors that every x86-64 has: the compiler splits comparisons of wider ones into those of numbers. `Taps` belong to
+/// the same lanes, and `NarrowTaps` are those in memory.
 template <typename T>
 struct PoolVectors {
   static constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));

@@ -35,7 +35,8 @@ struct Pool {
   BoxedTensor x, y, taps;
 };
 
-/// Calls f(number of the tap, offset in x, offset in y, offset in taps) for each place and tap that meet an element of x.
+/// Calls f(number of the tap, offset in x, offset in y, offset in taps) for each place and tap that meet an element of
+/// x.
 template <typename F>
 void for_each_meeting(const Pool& p, F f) {
   const Dims& dims = p.y.tensor.type.dims;

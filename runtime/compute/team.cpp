@@ -11,11 +11,11 @@
 namespace mtfc {
 namespace {
 
-// A thread looks for work so many times before it sleeps. That takes some 100 us, which is longer than a step of a token, and
-// shorter than what another program on the machine would notice.
+// A thread looks for work so many times before it sleeps. That takes some 100 us, which is longer than a step of a
+// token, and shorter than what another program on the machine would notice.
 constexpr int kLooks = 4096;
-// After so many looks at the other members, the leader lets another program run, which may be the one that keeps a member from
-// its core.
+// After so many looks at the other members, the leader lets another program run, which may be the one that keeps a
+// member from its core.
 constexpr int kLooksAtDone = 65536;
 constexpr size_t kFetch = 1024, kLine = 64;  // bytes
 constexpr int64_t kUsualCache = int64_t{1} << 20;

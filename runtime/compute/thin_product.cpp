@@ -28,8 +28,8 @@ constexpr int64_t kSums = 4096;        // sums that stay in the first-level cach
 constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in the second-level cache
 
 constexpr int64_t kLeastVector = int64_t{1} << 18;  // elements of the wide matrix, for one row
-// Threads share the rows of the wide matrix in so many parts, so that each reads its memory from one end to the other. If
-// each took a part of every row, they would read half as much in a second.
+// Threads share the rows of the wide matrix in so many parts, so that each reads its memory from one end to the other.
+// If each took a part of every row, they would read half as much in a second.
 constexpr int64_t kParts = 8;
 constexpr int64_t kShortestPart = 64;            // rows
 constexpr int64_t kShortestItem = 64;            // columns of the wide matrix
@@ -315,8 +315,8 @@ void multiply_parts(RangeProduct<T, W> multiply, const ThinProduct& p, Matrices<
   T* const sums = own.data();
   const int64_t size = p.few * p.wide, length = p.inner / kParts, work = size * p.inner;
   const int64_t threads = thread_count();
-  // The wide dimension is cut too where there are many threads. Each should have two items or more, so that one which is done
-  // early can take an item from another.
+  // The wide dimension is cut too where there are many threads. Each should have two items or more, so that one which
+  // is done early can take an item from another.
   const int64_t cuts = std::clamp<int64_t>(2 * threads / kParts, 1, std::min(p.wide, kMostShared / kParts));
   parallel_shares(kParts * cuts, work, [&](int64_t item) {
     const int64_t part = item / cuts, cut = item % cuts, first = part * length;

@@ -1,12 +1,12 @@
 #pragma once
 // Products of a wide matrix with one of few rows: c[few, wide] = few[few, inner] * wide[inner, wide].
 //
-// They take as long as reading the wide matrix once, provided it is read in place; OpenBLAS copies it first. Of one row,
-// OpenBLAS does not, but reads a large matrix at half the rate.
+// They take as long as reading the wide matrix once, provided it is read in place; OpenBLAS copies it first. Of one
+// row, OpenBLAS does not, but reads a large matrix at half the rate.
 //
-// The order in which each element of the result is summed depends on the shape alone, so neither the division into ranges
-// nor the number of threads changes it. The loops are compiled for AVX-512, AVX2 and the compiler's target, and one of them
-// is chosen at run time.
+// The order in which each element of the result is summed depends on the shape alone, so neither the division into
+// ranges nor the number of threads changes it. The loops are compiled for AVX-512, AVX2 and the compiler's target, and
+// one of them is chosen at run time.
 
 #include <cstdint>
 
@@ -33,8 +33,8 @@ ThinProduct few_columns(const MatrixProduct& product);
 /// products read in place too.
 bool is_thin(const ThinProduct& product);
 
-/// Computes a product for which is_thin holds. T: float, double; W: T, or Bf16 or int8_t beside float, of which each element
-/// is converted as it is read. Threads share the wide dimension.
+/// Computes a product for which is_thin holds. T: float, double; W: T, or Bf16 or int8_t beside float, of which each
+/// element is converted as it is read. Threads share the wide dimension.
 template <typename T, typename W>
 void multiply_thin(const ThinProduct& product, const T* few, const W* wide, T* result);
 

@@ -12,13 +12,13 @@ void set_threads(int threads);
 /// The number last set, or OpenMP's default.
 int threads();
 
-/// For how many seconds all threads of this process together have been ready to run while other work had the cores, since it
-/// started; nothing where the system does not count it.
+/// For how many seconds all threads of this process together have been ready to run while other work had the cores,
+/// since it started; nothing where the system does not count it.
 std::optional<double> seconds_without_core();
 
-/// Makes the calling thread take denormal operands as 0 and give 0 for denormal results. Threads that it starts from now on
-/// do so as well. Processors compute with denormal numbers up to a hundred times as slowly. Does nothing on processors
-/// other than x86 and ARM.
+/// Makes the calling thread take denormal operands as 0 and give 0 for denormal results. Threads that it starts from
+/// now on do so as well. Processors compute with denormal numbers up to a hundred times as slowly. Does nothing on
+/// processors other than x86 and ARM.
 void flush_denormals();
 
 }  // namespace mtfc

@@ -104,8 +104,8 @@ struct Tile {
     for (int64_t i = 0; i < count; ++i) assign(result[i], F{}(operand[i]...));
   }
 
-  // Loops that convert a few elements and loops that compute with them: the compiler turns each of them into vector code,
-  // but seldom one loop that does both.
+  // Loops that convert a few elements and loops that compute with them: the compiler turns each of them into vector
+  // code, but seldom one loop that does both.
   template <size_t... I>
   [[gnu::always_inline]] static inline void loop_in_f32(Result* result, int64_t count,
                                                         std::index_sequence<I...>, const Ts*... operand) {

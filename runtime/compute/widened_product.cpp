@@ -22,7 +22,8 @@ struct Stored {
   int64_t rows, columns, leading;
 };
 
-// Rows [row, row + rows) and columns [column, column + columns) of a matrix, which is stored columns first if `transposed`.
+// Rows [row, row + rows) and columns [column, column + columns) of a matrix, which is stored columns first if
+// `transposed`.
 template <typename T>
 Stored<T> part(const T* matrix, bool transposed, int64_t leading, int64_t row, int64_t rows, int64_t column,
                int64_t columns) {

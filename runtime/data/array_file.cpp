@@ -68,8 +68,8 @@ bool writes(const Mesh& mesh, const Coordinates& at, const Sharding& sharding) {
   return true;
 }
 
-// The groups of dimensions with equal products in which the two shapes correspond, without those of size 1; none for equal
-// shapes. Nothing if the numbers of elements differ.
+// The groups of dimensions with equal products in which the two shapes correspond, without those of size 1; none for
+// equal shapes. Nothing if the numbers of elements differ.
 std::optional<std::vector<ReshapeGroup>> regrouped(const std::vector<int64_t>& shape, const Dims& dims) {
   Dims from, to;  // without dimensions of size 1, which may come and go
   int64_t count = 1;

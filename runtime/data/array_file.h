@@ -80,8 +80,8 @@ struct ShapeMismatch : RunError {
   std::vector<OtherSize> sizes;  // by position; empty if the numbers of dimensions differ
 };
 
-/// Throws ShapeMismatch or RunError unless the tensor `name` of this type can be filled from the array. Their shapes must be
-/// equal, or one must follow from the other by merging dimensions, like [768, 2304] and [768, 3,
+/// Throws ShapeMismatch or RunError unless the tensor `name` of this type can be filled from the array. Their shapes
+/// must be equal, or one must follow from the other by merging dimensions, like [768, 2304] and [768, 3,
 /// 12, 64]; and the type must be able to hold the values.
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type);
 

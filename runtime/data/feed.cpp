@@ -96,8 +96,8 @@ void mark_rows(const LocalShard& shard, int64_t present) {
   }
 }
 
-// What to do with an array whose rows have the wanted dimensions in another order; "" if they have not. Channels come first
-// in many files, and last in a model.
+// What to do with an array whose rows have the wanted dimensions in another order; "" if they have not. Channels come
+// first in many files, and last in a model.
 std::string order_hint(const std::vector<int64_t>& shape, const std::vector<int64_t>& wanted) {
   constexpr size_t kMost = 6;
   const size_t rank = shape.size();
@@ -123,8 +123,8 @@ std::string order_hint(const std::vector<int64_t>& shape, const std::vector<int6
       fmt::join(order, ", "));
 }
 
-// ` (--set batch=30 fits the model to it)`: the settings under which an input has this shape, from its dimension `from` on;
-// "" if one of its dimensions has no name in the model, or no elements.
+// ` (--set batch=30 fits the model to it)`: the settings under which an input has this shape, from its dimension `from`
+// on; "" if one of its dimensions has no name in the model, or no elements.
 std::string size_hint(const std::vector<int64_t>& shape, const Dims& dims, size_t from,
                       const std::map<std::string, double>& settable) {
   if (shape.size() != dims.size()) return "";
@@ -224,8 +224,8 @@ void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding&
   sources_.push_back(std::move(source));
 }
 
-// An array that holds a single batch is fed every time, unless another source has rows along the same dimension: they belong
-// to its rows, even if there are as many of them as in a batch.
+// An array that holds a single batch is fed every time, unless another source has rows along the same dimension: they
+// belong to its rows, even if there are as many of them as in a batch.
 void Feed::pair_single_batches() {
   const std::string dim = row_dim();
   for (Source& source : sources_) {

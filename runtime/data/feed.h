@@ -46,16 +46,16 @@ class Feed {
   void fill_training(int64_t step);
   /// Fills the inputs of batch `batch` of an evaluation.
   void fill_evaluation(int64_t batch);
-  /// Says where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted from 0, or
-  /// ` (in the row from token 512 of corpus.txt on)`; "" if it is from no file.
+  /// Says where the row of this input came from in training step or batch `step`: ` (row 137 of labels.npy)`, counted
+  /// from 0, or ` (in the row from token 512 of corpus.txt on)`; "" if it is from no file.
   std::string origin(const std::string& input, int64_t row, int64_t step, bool training);
   /// The number of whole batches in the shortest finite source, with PresentRows including the padded one;
   /// nullopt if all sources are endless.
   std::optional<int64_t> evaluation_batches() const;
   /// Throws RunError if a source has too few rows for one batch of an evaluation.
   void require_whole_batch() const;
-  /// The number of rows of the finite sources, which are all equally long; nullopt if all sources are endless, as those are
-  /// that have no more rows than a batch.
+  /// The number of rows of the finite sources, which are all equally long; nullopt if all sources are endless, as those
+  /// are that have no more rows than a batch.
   std::optional<int64_t> evaluation_rows() const;
   /// The number of rows of the longest source that evaluation_batches() batches omit.
   int64_t rows_left_out() const;
@@ -109,8 +109,8 @@ class Feed {
   std::vector<Source> sources_;
 };
 
-/// Runs `entry` with the inputs that `feed` has filled for training step or batch `step`. An error that a number of an input
-/// causes says where that came from.
+/// Runs `entry` with the inputs that `feed` has filled for training step or batch `step`. An error that a number of an
+/// input causes says where that came from.
 void run_fed(Executor& executor, const EntryPoint& entry, Feed& feed, int64_t step, bool training);
 
 }  // namespace mtfc

@@ -4,9 +4,9 @@
 // A regular file, or none, is replaced as a whole by renaming another file to it; if the path is a symbolic
 // link, the target of the link is replaced. A device or a pipe can't be replaced and is written directly.
 //
-// In a folder where everybody may make files but nobody may remove those of others, as in /tmp, a link of another user is not
-// followed: that user could choose which file is lost. The system has the same rule (fs.protected_symlinks), but does not see
-// links that a program follows by itself.
+// In a folder where everybody may make files but nobody may remove those of others, as in /tmp, a link of another user
+// is not followed: that user could choose which file is lost. The system has the same rule (fs.protected_symlinks), but
+// does not see links that a program follows by itself.
 
 #include <fcntl.h>
 

@@ -1,4 +1,5 @@
-// Links to files that are written: own ones are followed, and those that another user has laid in a folder of all are not.
+// Links to files that are written: own ones are followed, and those that another user has laid in a folder of all are
+// not.
 
 #include "runtime/data/file_target.h"
 

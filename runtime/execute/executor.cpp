@@ -34,8 +34,8 @@ struct PreparedStep {
   int64_t flops = 0;  // of the last run
 };
 
-// The input whose elements a value has in the same order, perhaps in another sharding or under other dimensions; nullptr
-// if it is computed.
+// The input whose elements a value has in the same order, perhaps in another sharding or under other dimensions;
+// nullptr if it is computed.
 const Binding* input_of(const EntryPoint& entry, ValueId id) {
   while (entry.values[id].alias_of != kNoValue) id = entry.values[id].alias_of;
   const Value& value = entry.values[id];

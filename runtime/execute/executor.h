@@ -61,8 +61,8 @@ class Executor {
   /// Prepares `entry` where that has not been done. Every rank must call it for the same entry points in the
   /// same order.
   void load(const EntryPoint& entry);
-  /// Runs `entry` once, at training step `step` (a key of random numbers). A RunError of a kernel gains the
-  /// names of the operation and the step. It is an InputError where an index of an input is out of range, or a number of an
+  /// Runs `entry` once, at training step `step` (a key of random numbers). A RunError of a kernel gains the names of
+  /// the operation and the step. It is an InputError where an index of an input is out of range, or a number of an
   /// input is not finite (ExecutorOptions::check_finite).
   void run(const EntryPoint& entry, int64_t step);
 

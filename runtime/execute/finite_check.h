@@ -15,8 +15,8 @@ int64_t first_not_finite(const LocalShard& shard, bool infinities = true);
 /// the tensor has no floats. With `infinities` false, only NaNs count.
 std::string not_finite_problem(const std::string& name, const LocalShard& shard, bool infinities = true);
 
-/// `the variable 'w' has the value nan at [rows=3]`, or "", for the variables on the devices of this process. A variable that is not trained may hold infinities on
-/// purpose, so that only its NaNs count.
+/// `the variable 'w' has the value nan at [rows=3]`, or "", for the variables on the devices of this process. A
+/// variable that is not trained may hold infinities on purpose, so that only its NaNs count.
 std::string not_finite_variable(const Executor& executor);
 
 /// `message (on device rows=1,cols=0)` if the mesh has several devices.

@@ -119,8 +119,8 @@ class Replay {
     take_aliases(id, place);
   }
 
-  // Goes on with a tensor that was just made: as recorded, if it is, and as `value`, computed here, otherwise. What rounding
-  // can make of it comes from `rounding`, if that is needed.
+  // Goes on with a tensor that was just made: as recorded, if it is, and as `value`, computed here, otherwise. What
+  // rounding can make of it comes from `rounding`, if that is needed.
   template <typename RoundingOf>
   void take(ValueId id, WholeValue value, const MadeTensor& place, RoundingOf rounding) {
     Known& known = known_[id];
@@ -235,8 +235,8 @@ class Replay {
            [&](const WholeValue& value) { return rounding_of(*kernel, operands, value, i, exact); });
   }
 
-  // Whether the recorded run made the results of this step from operands that are known bit by bit. It may have added up what
-  // it made of an operand's terms, or have computed it in another way.
+  // Whether the recorded run made the results of this step from operands that are known bit by bit. It may have added
+  // up what it made of an operand's terms, or have computed it in another way.
   bool reads_what_is_known(const Step& step) const {
     for (const ValueId id : step.inputs)
       if (!known_[id].is_whole) return false;

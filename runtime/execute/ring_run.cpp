@@ -23,7 +23,8 @@ RingRun::RingRun(const EntryPoint& entry, const Step& step, const Mesh& mesh, co
     for (size_t i = 0; i < 2; ++i)
       turn.operands[i] =
           step.inputs[i] == ring.turning() ? nullptr : first_of(step.inputs[i], boxes.operands[i]);
-    // If the result turns, the last product is computed in its place, and those before in the workspace and there by turns.
+    // If the result turns, the last product is computed in its place, and those before in the workspace and there by
+    // turns.
     const bool in_workspace = ring.passes_result() && (ring.members() - t) % 2 == 0;
     turn.result = in_workspace           ? scratch + workspace.slice_bytes
                   : ring.passes_result() ? first_of(step.outputs[0], {})

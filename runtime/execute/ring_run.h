@@ -1,6 +1,6 @@
 #pragma once
-// The products of a kRing step on one device, turn by turn (core/program/ring.h). Others see to the transfers between turns
-// (runtime/comm/prepared_ring.h).
+// The products of a kRing step on one device, turn by turn (core/program/ring.h). Others see to the transfers between
+// turns (runtime/comm/prepared_ring.h).
 
 #include <array>
 #include <cstdint>
@@ -22,8 +22,8 @@ class RingRun {
           const Arena& arena);
 
   size_t turns() const { return turns_.size(); }
-  /// Runs a turn: all devices of the ring run their turns in order. `run` has the arguments that do not depend on the turn.
-  /// Returns the flops.
+  /// Runs a turn: all devices of the ring run their turns in order. `run` has the arguments that do not depend on the
+  /// turn. Returns the flops.
   int64_t run(size_t turn, PreparedRing& ring, const KernelRun& run);
 
  private:

@@ -14,12 +14,12 @@ namespace {
 // quarter of this, and 300 equal terms, whose roundings go the same way, two thirds.
 constexpr double kRoundings = 16, kRoundingsPerTerm = 2;
 
-// A sum of the same n terms in any order has n - 1 roundings, and each term may be a product. Two such sums differ by no more
-// than n epsilons and a few.
+// A sum of the same n terms in any order has n - 1 roundings, and each term may be a product. Two such sums differ by
+// no more than n epsilons and a few.
 constexpr double kRoundingsOfSum = 4;
 
-// Sums of bf16 are computed in f32, and rounded on each device, on each node where there are several, and at the end: half an
-// epsilon each time.
+// Sums of bf16 are computed in f32, and rounded on each device, on each node where there are several, and at the end:
+// half an epsilon each time.
 constexpr double kRoundingsOfBf16 = 2, kEpsilonOfBf16 = 0x1p-7;
 
 // The precision in which a dtype is computed.

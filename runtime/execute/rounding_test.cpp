@@ -1,8 +1,8 @@
-// `mtfc verify` sees an error of ten times the rounding of an operation, of every operation and dtype, and raises no alarm
-// without one.
+// `mtfc verify` sees an error of ten times the rounding of an operation, of every operation and dtype, and raises no
+// alarm without one.
 //
-// The rounding is measured apart from the code that bounds it: how much an element of the result changes if one element of
-// an operand after the other does by a rounding, all changes added up, and a rounding of the element itself.
+// The rounding is measured apart from the code that bounds it: how much an element of the result changes if one element
+// of an operand after the other does by a rounding, all changes added up, and a rounding of the element itself.
 
 #include "runtime/execute/rounding.h"
 

@@ -40,8 +40,8 @@ struct TilePlace {
   int64_t per_column = 0;  // bytes from column to column
 };
 
-/// The few places that an instruction reads, within it: a step that runs once between products of large weights finds its
-/// instructions in memory, and not in a cache.
+/// The few places that an instruction reads, within it: a step that runs once between products of large weights finds
+/// its instructions in memory, and not in a cache.
 class TilePlaces {
  public:
   TilePlaces() = default;

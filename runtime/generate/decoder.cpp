@@ -13,8 +13,8 @@
 namespace mtfc {
 namespace {
 
-// So many tokens at a time are multiplied by weights by loops of ours. Libraries, which multiply more of them, do not share
-// the threads of a team.
+// So many tokens at a time are multiplied by weights by loops of ours. Libraries, which multiply more of them, do not
+// share the threads of a team.
 constexpr int64_t kFewSequences = 4;
 
 const Binding* find(const std::vector<Binding>& bindings, std::string_view name) {
@@ -79,8 +79,8 @@ size_t place_of(const Dims& filled, const Dims& cache) {
   return place;
 }
 
-// Copies the first `count` places of a cache, of which `place` is the dimension, to every `apart`-th place of another one
-// on the same device. All other dimensions are equal.
+// Copies the first `count` places of a cache, of which `place` is the dimension, to every `apart`-th place of another
+// one on the same device. All other dimensions are equal.
 void spread_places(const std::vector<std::byte>& from, const LocalShard& shard, const LocalShard& to,
                    size_t place, int64_t count, int64_t apart) {
   if (shard.elements() == 0) return;

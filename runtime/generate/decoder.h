@@ -6,8 +6,8 @@
 // tokens do not attend to all the places that late ones will need.
 //
 // Caches may hold tensors of the model, such as the keys and values that an encoder gives. The entry point `encode`
-// computes these once for the sequences that begin. Where there is an entry point `prompt`, it fills the caches for many
-// positions at once.
+// computes these once for the sequences that begin. Where there is an entry point `prompt`, it fills the caches for
+// many positions at once.
 //
 // Tokens have the shape [sequences, beams]; a dimension that the model lacks counts as 1. All ranks make the
 // same calls, and each fills and reads what its devices hold.
@@ -40,9 +40,9 @@ class Decoder {
 
   /// The number of positions that read_prompt() can read; 0 without the entry point `prompt`.
   int64_t prompt_positions() const { return prompt_positions_; }
-  /// Fills the caches as `count` steps from position 0 would, in which all beams of a sequence have the same tokens. Each
-  /// key and value stands in the place of beam 0. Called after begin(); `tokens`: [sequences, count], count at most
-  /// prompt_positions().
+  /// Fills the caches as `count` steps from position 0 would, in which all beams of a sequence have the same tokens.
+  /// Each key and value stands in the place of beam 0. Called after begin(); `tokens`: [sequences, count], count at
+  /// most prompt_positions().
   void read_prompt(std::span<const int64_t> tokens, int64_t count);
 
   int64_t sequences() const { return sequences_; }
@@ -53,8 +53,8 @@ class Decoder {
 
   /// Runs one position of all sequences. `seen`: [sequences, beams, places] if decode has that input.
   void step(int64_t position, std::span<const int64_t> tokens, std::span<const uint8_t> seen);
-  /// The logits of a sequence's beams at the position of the last step: [beams, vocabulary]. They are valid until the next
-  /// call. Throws RunError for NaN and +infinity.
+  /// The logits of a sequence's beams at the position of the last step: [beams, vocabulary]. They are valid until the
+  /// next call. Throws RunError for NaN and +infinity.
   std::span<const double> logits(int64_t sequence) const;
 
  private:

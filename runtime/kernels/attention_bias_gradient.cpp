@@ -24,8 +24,8 @@ struct Backward : BackwardPlan {
   std::vector<Task> tasks;
 };
 
-/// Positions of the batch that share elements of the bias are one task. Where every query has elements of its own, so are
-/// the queries of each tile.
+/// Positions of the batch that share elements of the bias are one task. Where every query has elements of its own, so
+/// are the queries of each tile.
 std::vector<Task> tasks_of(const AttentionPlan& plan, const VectorPlaces& result, const Dims& bias) {
   std::map<int64_t, std::vector<int64_t>> by_place;
   for (int64_t b = 0; b < plan.batch; ++b) by_place[result.batch[static_cast<size_t>(b)]].push_back(b);

@@ -42,7 +42,8 @@ GatherPlan plan_gather(const KernelSite& site) {
   return plan;
 }
 
-/// Adds one slice, times its weight (nullptr: 1), to a sum; the first slice replaces what was there. Sums of bf16 are f32.
+/// Adds one slice, times its weight (nullptr: 1), to a sum; the first slice replaces what was there. Sums of bf16 are
+/// f32.
 template <typename T, typename S>
 void pick(const LoopNest& slice, const T* table, const T* weight, bool is_first, S* sum) {
   using C = Computed<T>;

@@ -1,7 +1,7 @@
 #pragma once
 // The memory of one device: a single allocation, planned by the compiler, in which every buffer has a fixed
-// offset. It starts as zeros. It is either allocated here, in which case untouched pages of a large one cost nothing, or
-// borrowed from memory that the ranks of a node share (runtime/comm/mpi/node_memory.h).
+// offset. It starts as zeros. It is either allocated here, in which case untouched pages of a large one cost nothing,
+// or borrowed from memory that the ranks of a node share (runtime/comm/mpi/node_memory.h).
 
 #include <cstddef>
 #include <cstdint>

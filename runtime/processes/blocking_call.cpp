@@ -86,9 +86,9 @@ void BlockingCall::watch() {
                       call_));
     if (now < next) continue;
     next = now + between;
-    // On a busy machine MPI takes its time; nobody is missing as long as all ranks are here and wait. But if that lasts,
-    // the launcher does not answer them. Ranks that have come out of the call no longer wait, but then this one will come
-    // out too.
+    // On a busy machine MPI takes its time; nobody is missing as long as all ranks are here and wait. But if that
+    // lasts, the launcher does not answer them. Ranks that have come out of the call no longer wait, but then this one
+    // will come out too.
     const auto is_hopeless = [&](const Seen& seen) {
       return now - start >= (seen.missing.empty() && seen.are_all ? stuck : limit);
     };

@@ -23,7 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Time to connect to the next node, and time for the previous one, whose ranks start at the same time, to connect to this one.
+// Time to connect to the next node, and time for the previous one, whose ranks start at the same time, to connect to
+// this one.
 constexpr std::chrono::seconds kConnecting{2}, kAccepting{20};
 // If a rank ends without a word, its launcher ends the others within this time.
 constexpr std::chrono::seconds kLauncher{4};

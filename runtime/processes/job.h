@@ -41,11 +41,12 @@ bool has_failed(pid_t process);
 /// The rank that a launcher has given to a process; -1: none.
 int rank_of(pid_t process);
 
-/// Names a descriptor to which this process writes, as one byte, the code that it ends with. The process that has started
-/// the launcher reads it there, because the launcher may lose it: MPICH's exits with 0 at times when it gets a signal.
+/// Names a descriptor to which this process writes, as one byte, the code that it ends with. The process that has
+/// started the launcher reads it there, because the launcher may lose it: MPICH's exits with 0 at times when it gets a
+/// signal.
 void set_code_channel(int file);
-/// For a rank on another host than that process: writes the code to standard error instead, as a line that begins with kCodeLine,
-/// which the process reads from the launcher.
+/// For a rank on another host than that process: writes the code to standard error instead, as a line that begins with
+/// kCodeLine, which the process reads from the launcher.
 void tell_code_by_line();
 inline constexpr const char* kCodeLine = "[mtfc] exit code ";
 /// Writes the code, where there is a channel.
@@ -55,14 +56,14 @@ void tell_code(int code);
 /// whatever the others do. It gives the launcher the time to read what was printed before.
 [[noreturn]] void end_job(int code);
 
-/// Does the same if another host no longer answers, so that the launcher may not be reached, or may wait for that host: if it has
-/// not ended this process within a second, this ends all ranks of this host, and the launcher's proxy on it.
+/// Does the same if another host no longer answers, so that the launcher may not be reached, or may wait for that host:
+/// if it has not ended this process within a second, this ends all ranks of this host, and the launcher's proxy on it.
 [[noreturn]] void end_cut_off_job(int code);
 
 /// True if MPICH's launcher has started this process.
 bool is_under_mpich_launcher();
-/// True if MPICH's proxy above this process waits for the end of its ranks, and so does not hear them. It does that after a
-/// signal that comes while ranks start; otherwise it listens to them. False where the system does not show it.
+/// True if MPICH's proxy above this process waits for the end of its ranks, and so does not hear them. It does that
+/// after a signal that comes while ranks start; otherwise it listens to them. False where the system does not show it.
 bool launcher_is_deaf();
 
 /// Ends this process, which is done as all other ranks are, with the code on which they have agreed. MPICH's launcher
@@ -71,8 +72,8 @@ bool launcher_is_deaf();
 /// waits in MPI_Finalize; it is stopped, because it would take the launcher's answer for one to itself, and fail.
 [[noreturn]] void leave_job(int code, pthread_t waiting);
 
-/// A connection to the process of another host that has started the launcher. When it ends, so do the ranks of this host, as
-/// end_cut_off_job() says.
+/// A connection to the process of another host that has started the launcher. When it ends, so do the ranks of this
+/// host, as end_cut_off_job() says.
 void set_supervisor(UniqueFd connection);
 /// The ranks of this host will end in the same way if MPI has not begun after `time`.
 void await_mpi(std::chrono::seconds time);

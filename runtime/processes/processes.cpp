@@ -97,8 +97,8 @@ int64_t ranks_here() {
   return 1;
 }
 
-// Returns whether UCX may use TCP if UCX_TLS has this value, such as `all`, `tcp,self` or `^posix`. If the variable is not set
-// (nullptr), UCX may use every transport.
+// Returns whether UCX may use TCP if UCX_TLS has this value, such as `all`, `tcp,self` or `^posix`. If the variable is
+// not set (nullptr), UCX may use every transport.
 bool may_use_tcp(const char* transports) {
   if (!transports || std::strcmp(transports, "all") == 0) return true;
   const bool are_excluded = transports[0] == '^', has_tcp = std::strstr(transports, "tcp") != nullptr;
@@ -111,9 +111,9 @@ bool may_use_tcp(const char* transports) {
 // cost time. If /dev/shm is small, as in a container, messages go through the shared memory of System V, which is not
 // there: UCX would end the rank in the middle of a run when /dev/shm is full.
 //
-// Over TCP, each call that lets messages move sends or receives at most one segment, and between two kernels there is one such
-// call for each collective that is under way. Segments have 8 KB by default, so that most of a large gradient would still be
-// left to send when the kernels are done. UCX warns of settings that it does not use.
+// Over TCP, each call that lets messages move sends or receives at most one segment, and between two kernels there is
+// one such call for each collective that is under way. Segments have 8 KB by default, so that most of a large gradient
+// would still be left to send when the kernels are done. UCX warns of settings that it does not use.
 void choose_transports() {
   const char *here = std::getenv("MPI_LOCALNRANKS"),
              *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
@@ -274,9 +274,9 @@ void finalize(int code, int ranks) {
 
 }  // namespace
 
-// Exchanges a byte with every rank, where there are several nodes. MPICH before 4.2 over UCX ends in a barrier of the launcher, in
-// which ranks that have closed their connections no longer answer those that have not. A connection that has been
-// used needs no answer to be closed, or hardly ever; one that has only been prepared does.
+// Exchanges a byte with every rank, where there are several nodes. MPICH before 4.2 over UCX ends in a barrier of the
+// launcher, in which ranks that have closed their connections no longer answer those that have not. A connection that
+// has been used needs no answer to be closed, or hardly ever; one that has only been prepared does.
 void Processes::connect_all() {
   if (!several_nodes_ || size_ > kMostConnected) return;
   std::vector<char> bytes(2 * static_cast<size_t>(size_));

@@ -37,8 +37,8 @@ class Processes {
   /// Ends MPI early, for ranks that have agreed to stop and will do so by throwing. All ranks must come here
   /// or to the destructor: the launcher kills all other ranks when one ends without having done so. They wait for
   /// each other as long as the watchdog allows. If MPI then does not end within some seconds, this ends the process
-  /// with `code`, after what std::cout and stdio hold has been written. A `code` that stands for a signal ends the ranks
-  /// at once, as soon as all are here.
+  /// with `code`, after what std::cout and stdio hold has been written. A `code` that stands for a signal ends the
+  /// ranks at once, as soon as all are here.
   void finish(int code = 0);
 
   int rank() const { return rank_; }
@@ -60,11 +60,11 @@ class Processes {
   /// Returns the way in which this rank waits for others. There must be others.
   Waiting waiting() const;
 
-  /// Keeps this process, and the threads that it starts later, on its share of the node's cores, if the launcher has left the
-  /// choice open. If the same number of ranks share each core, ranks that are next to each other share one: left alone, the
-  /// system would move ranks about, and the time of a step would depend on which of them happen to share a core. If the
-  /// cores suffice for `threads` of every rank, and the node's memory has several parts, each near some cores (NUMA), a rank
-  /// keeps to cores that are near each other. Otherwise this does nothing.
+  /// Keeps this process, and the threads that it starts later, on its share of the node's cores, if the launcher has
+  /// left the choice open. If the same number of ranks share each core, ranks that are next to each other share one:
+  /// left alone, the system would move ranks about, and the time of a step would depend on which of them happen to
+  /// share a core. If the cores suffice for `threads` of every rank, and the node's memory has several parts, each near
+  /// some cores (NUMA), a rank keeps to cores that are near each other. Otherwise this does nothing.
   void keep_to_share(int threads) const;
 
   void barrier();

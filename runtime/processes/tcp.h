@@ -1,6 +1,6 @@
 #pragma once
-// Connections between the hosts of a run, beside those of MPI. Nothing is sent over them but a greeting: they serve to notice that
-// a host no longer answers.
+// Connections between the hosts of a run, beside those of MPI. Nothing is sent over them but a greeting: they serve to
+// notice that a host no longer answers.
 
 #include <chrono>
 #include <cstdint>
@@ -17,18 +17,18 @@ std::vector<std::string> own_addresses();
 uint64_t random_token();
 /// Listens at any port, by both versions of IP where the system has them, and sets `port`. Returns none if it can't.
 UniqueFd listen_anywhere(int& port);
-/// Connects to one of a host's addresses, all of which it tries at the same time. It leaves out those that this host has too, as
-/// bridges for containers do, since they would lead back to it. Returns none if there is no connection within `patience`, or
-/// once `stop`, unless negative, is readable.
+/// Connects to one of a host's addresses, all of which it tries at the same time. It leaves out those that this host
+/// has too, as bridges for containers do, since they would lead back to it. Returns none if there is no connection
+/// within `patience`, or once `stop`, unless negative, is readable.
 UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::chrono::milliseconds patience,
                     int stop = -1);
-/// Accepts connections until one of them says `token`, and closes the others. Those that are silent delay nobody. Returns none
-/// after `patience`, or once `stop`, unless negative, is readable.
+/// Accepts connections until one of them says `token`, and closes the others. Those that are silent delay nobody.
+/// Returns none after `patience`, or once `stop`, unless negative, is readable.
 UniqueFd accept_known(int listener, uint64_t token, std::chrono::milliseconds patience, int stop = -1);
 /// The time until then, for poll().
 int milliseconds_until(std::chrono::steady_clock::time_point then);
-/// From now on, the system asks the other host every second whether it still has the connection. If the host does not answer for
-/// five to six seconds, the connection ends with an error.
+/// From now on, the system asks the other host every second whether it still has the connection. If the host does not
+/// answer for five to six seconds, the connection ends with an error.
 void ask_whether_alive(int socket);
 
 /// How a connection has changed that poll() has returned.

@@ -1,6 +1,6 @@
 #pragma once
-// A region of a tensor with its elements as f64 numbers, for tests that compare a kernel with plain loops, and calls of one
-// kernel on such regions.
+// A region of a tensor with its elements as f64 numbers, for tests that compare a kernel with plain loops, and calls of
+// one kernel on such regions.
 
 #include <cstddef>
 #include <cstdint>

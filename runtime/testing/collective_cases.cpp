@@ -29,7 +29,8 @@ void place_buffers(EntryPoint& entry) {
 // Returns element `index` as device `rank` holds it: the same everywhere unless the value is partial. Small
 // integers, so that sums and products are exact; some devices hold NaN where floats are compared.
 //
-// Sums of bf16: the third and fourth device each add to a 1 of the first what would be rounded away if it were added alone.
+// Sums of bf16: the third and fourth device each add to a 1 of the first what would be rounded away if it were added
+// alone.
 double case_value(const CollectiveCase& c, int64_t index, int64_t rank) {
   if (c.rounds_once && c.from.dtype == DType::kBF16 && c.reduce == ReduceKind::kSum &&
       !c.from_sharding.partial.empty())

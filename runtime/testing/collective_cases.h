@@ -27,13 +27,13 @@ struct CollectiveCase {
   bool rounds_once = true;   // of bf16: the sum of all devices, not that of each node
 };
 
-/// Returns collectives on `devices` devices. They cover every kind with every change of a matrix's sharding that the kind
-/// can make according to its row, with even, uneven and empty shards. They also cover reductions of all dtypes, and
-/// reshapes.
+/// Returns collectives on `devices` devices. They cover every kind with every change of a matrix's sharding that the
+/// kind can make according to its row, with even, uneven and empty shards. They also cover reductions of all dtypes,
+/// and reshapes.
 std::vector<CollectiveCase> collective_cases(int64_t devices);
 
-/// An entry point `train` of one collective from value 0 to value 1, and of a combined one from value 2 to value 3, with the
-/// workspace that the planner grants.
+/// An entry point `train` of one collective from value 0 to value 1, and of a combined one from value 2 to value 3,
+/// with the workspace that the planner grants.
 EntryPoint collective_entry(const CollectiveCase& c);
 
 /// Fills the operands on the device at `at`.

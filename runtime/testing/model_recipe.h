@@ -33,7 +33,8 @@ struct Item {
   int region = 0;  // that is computed again for the backward pass; 0: none. Files of cases lack it
 };
 
-/// An annotation of a tensor, or rules that are limited to it, or those of the tensor that training makes for it under a further name.
+/// An annotation of a tensor, or rules that are limited to it, or those of the tensor that training makes for it under
+/// a further name.
 struct DrawnAnnotation {
   TensorRef tensor;
   std::string suffix = "";  // such as `/grad`

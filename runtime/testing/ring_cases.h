@@ -10,8 +10,8 @@
 
 namespace mtfc {
 
-/// Annotations of the operands `x0` and `x1` and the result `y0` of a model of one operation, as model_of() makes it. All
-/// products may turn.
+/// Annotations of the operands `x0` and `x1` and the result `y0` of a model of one operation, as model_of() makes it.
+/// All products may turn.
 Layout drawn_ring_layout(const Model& model, const Mesh& mesh, uint64_t seed);
 
 /// How many steps of the entry point are rings of each form: `joins`, `adds`, `passes`.

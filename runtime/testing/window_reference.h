@@ -1,6 +1,6 @@
 #pragma once
-// For tests: operations with windows by plain loops over all places, taps and elements, on whole tensors of doubles. They
-// share no code with the kernels.
+// For tests: operations with windows by plain loops over all places, taps and elements, on whole tensors of doubles.
+// They share no code with the kernels.
 
 #include "core/graph/attributes.h"
 #include "runtime/testing/sharded_runs.h"

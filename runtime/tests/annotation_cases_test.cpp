@@ -1,5 +1,5 @@
-// Small models with annotated tensors: the collectives of the plan, the bytes that the busiest device sends, and the same
-// values as on one device.
+// Small models with annotated tensors: the collectives of the plan, the bytes that the busiest device sends, and the
+// same values as on one device.
 //
 // Tensors are written as `a8:x b4:yz`: dimensions with their sizes and the axes that split them, each of one letter.
 
@@ -225,8 +225,8 @@ TEST_CASE("a large operand that both sides split is not gathered") {
 
 namespace {
 
-// A layer of experts, written plainly, behind a product. The places of tokens in the queues of experts are an input. The
-// small one is to be run, and has its weights as inputs.
+// A layer of experts, written plainly, behind a product. The places of tokens in the queues of experts are an input.
+// The small one is to be run, and has its weights as inputs.
 Built experts(bool is_small) {
   const int64_t k = is_small ? 4 : 1;
   const Dim g{"groups", 16 / k}, s{"tokens", 64 / k}, e{"experts", 8 / k}, c{"capacity", 16 / k},

@@ -121,8 +121,8 @@ void try_in_bf16(const Signature& signature, Tally& tally) {
   }
 }
 
-// The example with another dtype in place of that of its first operand that has no dtype of its own, and of all operands that
-// share it.
+// The example with another dtype in place of that of its first operand that has no dtype of its own, and of all
+// operands that share it.
 Example with_dtype(const Signature& signature, Example example, DType dtype) {
   const auto is_own = [&](size_t operand) {
     return std::any_of(signature.own_dtypes.begin(), signature.own_dtypes.end(),

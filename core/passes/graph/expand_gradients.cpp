@@ -116,8 +116,8 @@ class Differentiation {
     return sum;
   }
 
-  // Many terms of bf16 are added in f32, since each addition in bf16 would round the sum. It is rounded once: on each device
-  // where the sum is one over devices.
+  // Many terms of bf16 are added in f32, since each addition in bf16 would round the sum. It is rounded once: on each
+  // device where the sum is one over devices.
   TensorId sum_of(const std::vector<TensorId>& terms) {
     const bool rounds = builder_.type(terms[0]).dtype == DType::kBF16 && terms.size() > kFewTerms;
     const auto term = [&](TensorId id) {

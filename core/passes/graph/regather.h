@@ -1,13 +1,14 @@
 #pragma once
-// Gives the backward pass copies of its own of the variables that `regather` names. A variable that is split is gathered
-// where it is needed, and the gathered form is kept for all that read the variable. A copy is another tensor, which is
-// gathered anew, so that what the forward pass has gathered can be released. The copy itself costs nothing: it is an
-// alias of the variable's shard.
+// Gives the backward pass copies of its own of the variables that `regather` names. A variable that is split is
+// gathered where it is needed, and the gathered form is kept for all that read the variable. A copy is another tensor,
+// which is gathered anew, so that what the forward pass has gathered can be released. The copy itself costs nothing: it
+// is an alias of the variable's shard.
 //
-//   h = einsum(x, w) ...; dx = einsum(dh, w)    ->    h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh, w/again)
+//   h = einsum(x, w) ...; dx = einsum(dh, w)    ->    h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh,
+//   w/again)
 //
-// If the graph casts a variable first, the forward pass gathers the cast. The backward pass then casts a copy of the variable
-// itself, and gathers that.
+// If the graph casts a variable first, the forward pass gathers the cast. The backward pass then casts a copy of the
+// variable itself, and gathers that.
 
 #include <set>
 #include <string>
@@ -16,8 +17,8 @@
 
 namespace mtfc {
 
-/// `leaves`: the names of the variables and, in the body of a loop, of the leaves that stand for them. Copies come right
-/// before the first node that reads them. The bodies of loops inside are given copies too.
+/// `leaves`: the names of the variables and, in the body of a loop, of the leaves that stand for them. Copies come
+/// right before the first node that reads them. The bodies of loops inside are given copies too.
 EntryGraph regather(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
 
 /// Returns the operands of a loop that are among `leaves` or casts of them, by the names that they have in the loop.

@@ -240,7 +240,8 @@ void give_buffers(PartitionedEntry& partitioned, const PerValue<ValueId>& stored
   for (const ValueId id : entry.values.ids()) entry.values[id].buffer = assignment.buffer(id);
 }
 
-// Marks the buffers that hold complete gradients of variables, or sums of gradients over microbatches. They were assigned like those of other values.
+// Marks the buffers that hold complete gradients of variables, or sums of gradients over microbatches. They were
+// assigned like those of other values.
 void mark_gradients(EntryPoint& entry, const std::vector<ProgramVariable>& variables) {
   std::set<std::string, std::less<>> names;
   for (const ProgramVariable& variable : variables)

@@ -49,8 +49,8 @@ class Chooser {
  private:
   const Sharding& target(TensorId id) const { return targets_[id]; }
 
-  // The distinct axis lists that the factor's dimension has in operands and results, and those of the dimensions that it
-  // reads through windows. For a moved dimension only operands count, since split_moved() splits the result's.
+  // The distinct axis lists that the factor's dimension has in operands and results, and those of the dimensions that
+  // it reads through windows. For a moved dimension only operands count, since split_moved() splits the result's.
   std::vector<AxisList> sites(const Factor& factor) const {
     if (factor.kind == Factor::Kind::kWhole) return {{}};
     std::vector<AxisList> found;

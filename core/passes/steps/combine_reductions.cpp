@@ -13,8 +13,8 @@
 namespace mtfc {
 namespace {
 
-// The operands of one all_reduce together: little beside the memory of any model, and small enough for a cache, because they
-// are copied twice.
+// The operands of one all_reduce together: little beside the memory of any model, and small enough for a cache, because
+// they are copied twice.
 constexpr int64_t kLargestCombined = int64_t{1} << 20;
 
 // All_reduces that are sent as one.

@@ -1,6 +1,6 @@
 #pragma once
-// Makes products run in turns (core/program/ring.h), where that is wanted: a product of an operand that was gathered for it
-// alone, or one whose partial result is reduced and scattered. The collective and the whole tensor go.
+// Makes products run in turns (core/program/ring.h), where that is wanted: a product of an operand that was gathered
+// for it alone, or one whose partial result is reduced and scattered. The collective and the whole tensor go.
 //
 //   start all_gather(w) over p        y = ring einsum(x, w), w turns over p
 //   wait

@@ -215,8 +215,8 @@ ValueId kept(TensorForms& forms, TensorId tensor, const Sharding& sharding, cons
   return assigned.contains(variable_read(forms.made(), id)) ? copied(forms, tensor, id) : id;
 }
 
-// The form in which a sum leaves the entry point: as its terms come out, but scattered over axes by which the layout splits
-// it (`shard_state_over`), where they come out partial over these.
+// The form in which a sum leaves the entry point: as its terms come out, but scattered over axes by which the layout
+// splits it (`shard_state_over`), where they come out partial over these.
 Sharding form_of_sum(const TensorForms& forms, TensorId tensor) {
   Sharding made = forms.value(forms.of(tensor).front()).sharding;
   const Sharding& own = forms.own_sharding(tensor);

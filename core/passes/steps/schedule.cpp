@@ -214,8 +214,8 @@ class StepOrder {
     if (change != change_ahead_.end()) start_ahead();
   }
 
-  // Keeps updates that can run until their gradients take more than twice the memory of the largest of them, so that their
-  // collectives have time to end, and then adds the oldest.
+  // Keeps updates that can run until their gradients take more than twice the memory of the largest of them, so that
+  // their collectives have time to end, and then adds the oldest.
   void add_early(const std::vector<Update>& ready) {
     for (const Update& update : ready) {
       kept_.push_back(update);
@@ -230,9 +230,9 @@ class StepOrder {
     }
   }
 
-  // Adds the updates. The collectives of the gradients, which have started by now, end about in the order in which they have
-  // started, so that an update that needs an earlier one need not wait for those that are still under way. Steps that need
-  // none, such as slices of variables, stay with the update that uses them, and hold no memory until then.
+  // Adds the updates. The collectives of the gradients, which have started by now, end about in the order in which they
+  // have started, so that an update that needs an earlier one need not wait for those that are still under way. Steps
+  // that need none, such as slices of variables, stay with the update that uses them, and hold no memory until then.
   void add_updates(const std::vector<StepIndex>& updates) {
     std::map<StepIndex, StepIndex> known;
     std::vector<std::pair<StepIndex, StepIndex>> by_last_start;

@@ -1,6 +1,6 @@
 #pragma once
-// Reorders steps so that every collective starts as soon as its operand is there, and is awaited only where its result is
-// used or at the end, or earlier if too many are under way.
+// Reorders steps so that every collective starts as soon as its operand is there, and is awaited only where its result
+// is used or at the end, or earlier if too many are under way.
 //
 //   a; start r(a); wait r; b; c(r)    ->    a; start r(a); b; wait r; c(r)
 
@@ -8,15 +8,15 @@
 
 namespace mtfc {
 
-/// Kernels keep their order, except updates. One whose gradient takes at least a MiB runs soon after the last step that makes
-/// this gradient or reads the old value of the variable: gradients that wait for their updates then never take more than three
-/// times the memory of the largest one. The others run at the end, in the order in which the collectives that they need have
-/// started.
+/// Kernels keep their order, except updates. One whose gradient takes at least a MiB runs soon after the last step that
+/// makes this gradient or reads the old value of the variable: gradients that wait for their updates then never take
+/// more than three times the memory of the largest one. The others run at the end, in the order in which the
+/// collectives that they need have started.
 /// Collectives that could be under way for long hold memory: those of inputs and variables, such
-/// as the all_gathers of weights that are split, which could start at once; and those whose results are needed late, such
-/// as the reduce_scatters of gradients. Of the first sort, at most the bytes of the largest one are under way at a time, as
-/// results stay while they are read, and of the second, at most twice the bytes of the largest one. Collectives that work in
-/// place hold nothing.
+/// as the all_gathers of weights that are split, which could start at once; and those whose results are needed late,
+/// such as the reduce_scatters of gradients. Of the first sort, at most the bytes of the largest one are under way at a
+/// time, as results stay while they are read, and of the second, at most twice the bytes of the largest one.
+/// Collectives that work in place hold nothing.
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
 
 }  // namespace mtfc

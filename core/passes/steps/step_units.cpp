@@ -86,8 +86,8 @@ class UnitOrder {
  private:
   bool is_backward(StepIndex s) const { return uses_.step(s).phase == Phase::kBackward; }
 
-  // A step of the backward pass that joins one of the forward pass runs early. This is worth while if its results take the
-  // place of what is kept for the backward pass, as the bools of a relu do, but not if they are kept besides.
+  // A step of the backward pass that joins one of the forward pass runs early. This is worth while if its results take
+  // the place of what is kept for the backward pass, as the bools of a relu do, but not if they are kept besides.
   bool keeps_more(const Unit& early, const Unit& late, const Unit& joined) const {
     const auto all = [&](const Unit& unit, bool backward) {
       return std::all_of(unit.begin(), unit.end(), [&](StepIndex s) { return is_backward(s) == backward; });

@@ -23,8 +23,8 @@ std::string form_name(const Dims& dims, const Sharding& sharding, const Mesh& me
   return text.empty() ? "whole" : text;
 }
 
-// Moves only ever finish partial sums. A form that is partial must come from one that is partial in that way. Nothing is
-// made from what a window reads.
+// Moves only ever finish partial sums. A form that is partial must come from one that is partial in that way. Nothing
+// is made from what a window reads.
 bool is_reachable(const Sharding& from, const Sharding& to) {
   return from.windows.empty() && std::all_of(to.partial.begin(), to.partial.end(), [&](const Partial& p) {
            return std::find(from.partial.begin(), from.partial.end(), p) != from.partial.end();

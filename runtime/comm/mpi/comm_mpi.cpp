@@ -73,8 +73,8 @@ class MpiCollectives : public Collectives {
   std::vector<PreparedCollective*> active_;
 };
 
-// Small collectives over many nodes take fewer messages by MPI's own algorithms. All members of a group must get the same
-// answer, so this looks only at what is equally large on all of them; shards may differ.
+// Small collectives over many nodes take fewer messages by MPI's own algorithms. All members of a group must get the
+// same answer, so this looks only at what is equally large on all of them; shards may differ.
 bool is_small(const CollectivePlan& plan, const GroupNodes& nodes) {
   constexpr size_t kFewNodes = 8;
   constexpr int64_t kSmallMessage = 8192;

@@ -76,8 +76,8 @@ struct MpiSite {
   Waiting waiting;
 };
 
-// The common part of all kinds. A kind's constructor decides whether its data goes through the workspace, and its send()
-// makes one MPI call.
+// The common part of all kinds. A kind's constructor decides whether its data goes through the workspace, and its
+// send() makes one MPI call.
 class MpiCollective : public PreparedCollective {
  public:
   explicit MpiCollective(MpiSite site) : site_(std::move(site)) {}
@@ -102,8 +102,8 @@ class MpiCollective : public PreparedCollective {
 
  protected:
   virtual void send() = 0;
-  // Posts a further request when one is complete, and returns whether it did. Called by wait() alone, so that all members
-  // post their requests in the same order.
+  // Posts a further request when one is complete, and returns whether it did. Called by wait() alone, so that all
+  // members post their requests in the same order.
   virtual bool proceed() { return false; }
   // Moves what has arrived to its place.
   virtual void finish() {}
@@ -311,8 +311,8 @@ class MpiExchange : public MpiCollective {
  public:
   explicit MpiExchange(MpiSite site)
       : MpiCollective(std::move(site)), arrivals_(plan().receives, size(), plan().self) {
-    // If the output takes the place of the input, everything must have left before anything arrives. Otherwise a device's
-    // own part is copied straight to its place.
+    // If the output takes the place of the input, everything must have left before anything arrives. Otherwise a
+    // device's own part is copied straight to its place.
     pack_ = plan().in_place() || !contiguous(plan().sends);
     for (size_t member = 0; member < plan().sends.size(); ++member) {
       const std::vector<Run>& runs = plan().sends[member];

@@ -1,6 +1,6 @@
 #pragma once
-// A ring by messages, which travel while the executor multiplies if MPI moves them by itself, and otherwise at the ends of
-// products.
+// A ring by messages, which travel while the executor multiplies if MPI moves them by itself, and otherwise at the ends
+// of products.
 
 #include <mpi.h>
 

@@ -1,14 +1,14 @@
 #pragma once
-// Reductions of bf16 by messages. MPI knows no bf16, and adding pair by pair would round every sum on the way, so members
-// exchange their operands; each reduces its piece in f32, in the order of members, and rounds once:
+// Reductions of bf16 by messages. MPI knows no bf16, and adding pair by pair would round every sum on the way, so
+// members exchange their operands; each reduces its piece in f32, in the order of members, and rounds once:
 //
 //   before    A: a0 a1    B: b0 b1
 //   exchange  A: a0 b0    B: a1 b1
 //   reduce    A: a0 + b0  B: a1 + b1
 //   gather    both: a0 + b0, a1 + b1      as many bytes as an all_reduce in rings
 //
-// The gather starts only when a device waits for the result, so half of the bytes move while it computes. The three steps are
-// called in this order, and every member of the communicator posts its requests in the same order.
+// The gather starts only when a device waits for the result, so half of the bytes move while it computes. The three
+// steps are called in this order, and every member of the communicator posts its requests in the same order.
 
 #include <cstddef>
 #include <vector>

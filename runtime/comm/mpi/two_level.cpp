@@ -75,8 +75,8 @@ class TwoLevel : public NodeCollective {
   void progress() final { advance(); }
 
  protected:
-  // Does a little of what can be done now. Returns true once this device has sent and received everything. Called at any
-  // time between start and the end of wait.
+  // Does a little of what can be done now. Returns true once this device has sent and received everything. Called at
+  // any time between start and the end of wait.
   virtual bool advance() = 0;
 
   void complete_messages() {
@@ -126,8 +126,9 @@ class TwoLevel : public NodeCollective {
 //   chunk, on 2 nodes     X: x0 x1   Y: y0 y1       (sums over each node)
 //   exchange              X: x0 y0   Y: x1 y1       each node reduces its piece, in the order of nodes
 //   gather                X and Y: x0+y0 x1+y1
-// If nodes have different numbers of members, only as many per node exchange messages as the smallest node has. Between two
-// nodes, a small share is sent once each way: each node sends its whole sum, and both add the two sums in the same order.
+// If nodes have different numbers of members, only as many per node exchange messages as the smallest node has. Between
+// two nodes, a small share is sent once each way: each node sends its whole sum, and both add the two sums in the same
+// order.
 class TwoLevelAllReduce : public TwoLevel {
  public:
   TwoLevelAllReduce(const CollectivePlan& plan, NodeSite site, NodeMessages messages)
@@ -444,8 +445,9 @@ class TwoLevelAllGather : public TwoLevel {
 
 //   operands   X: a b   Y: c d
 //   c and d send a what it gets from them, while a copies what it gets from b
-// If the result takes the operand's place, it is put together in the workspace, and moved when no neighbour reads the operand
-// any more. Otherwise only what arrives by messages goes through the workspace, and only if it is not contiguous.
+// If the result takes the operand's place, it is put together in the workspace, and moved when no neighbour reads the
+// operand any more. Otherwise only what arrives by messages goes through the workspace, and only if it is not
+// contiguous.
 class TwoLevelExchange : public TwoLevel {
  public:
   TwoLevelExchange(const CollectivePlan& plan, NodeSite site, NodeMessages messages)

@@ -1,9 +1,10 @@
 #pragma once
-// Collectives of groups with several members on a node, in two levels: inside a node members use the memory that they share,
-// and messages carry to each other node, once, what its members lack. All members of a node send, each a share:
+// Collectives of groups with several members on a node, in two levels: inside a node members use the memory that they
+// share, and messages carry to each other node, once, what its members lack. All members of a node send, each a share:
 //
 //   nodes            X: a b                     Y: c d
-//   all_reduce       a and c add up the first half of the elements over their nodes, exchange it, and write the result to b and
+//   all_reduce       a and c add up the first half of the elements over their nodes, exchange it, and write the result
+//   to b and
 //                    to d; b and d do the same with the second half. Large halves go in chunks.
 //   reduce_scatter   a adds up, over X, the piece that c keeps, and sends it to c; b does so for d
 //   all_gather       a sends its part to c, b sends its to d; then c and d copy each other's
@@ -47,8 +48,8 @@ struct NodeMessages {
   Waiting waiting;
 };
 
-/// Returns whether two_level() can do this collective. It cannot do a reduce_scatter whose workspace is too small, or after
-/// which several members hold the same piece. All members of a group get the same answer.
+/// Returns whether two_level() can do this collective. It cannot do a reduce_scatter whose workspace is too small, or
+/// after which several members hold the same piece. All members of a group get the same answer.
 bool has_two_levels(const CollectivePlan& plan, const GroupNodes& nodes);
 std::unique_ptr<PreparedCollective> two_level(const CollectivePlan& plan, NodeSite site,
                                               NodeMessages messages);

@@ -1,6 +1,6 @@
 #pragma once
-// What the collectives between ranks that share memory have in common: the memory of the members, and the protocol by which
-// they tell each other that operands are ready and results complete (runtime/comm/node/node_collectives.h).
+// What the collectives between ranks that share memory have in common: the memory of the members, and the protocol by
+// which they tell each other that operands are ready and results complete (runtime/comm/node/node_collectives.h).
 
 #include <algorithm>
 #include <cstddef>
@@ -22,8 +22,8 @@ struct Share {
   int64_t count() const { return end - begin; }
 };
 
-/// Share `index` of `count` elements of `size` bytes that are divided into `parts` at cache lines, so that no two members
-/// write to the same line.
+/// Share `index` of `count` elements of `size` bytes that are divided into `parts` at cache lines, so that no two
+/// members write to the same line.
 inline Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
   constexpr int64_t kCacheLine = 64;
   const int64_t line = kCacheLine / size, lines = (count + line - 1) / line;
@@ -33,8 +33,8 @@ inline Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
   return {cut(index), cut(index + 1)};
 }
 
-/// Moves the sources of `runs` to their targets in the same region of elements of `size` bytes. Targets lie behind their
-/// sources and in the same order.
+/// Moves the sources of `runs` to their targets in the same region of elements of `size` bytes. Targets lie behind
+/// their sources and in the same order.
 void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region);
 
 /// Members are those of the group that are on this node, numbered in the order of the plan.
@@ -71,12 +71,13 @@ class NodeCollective : public PreparedCollective {
   size_t after(size_t member, size_t turn) const { return (member + turn) % members(); }
   size_t other(size_t turn) const { return after(self(), turn); }
 
-  /// Returns whether a member may do the parts of others. This pays where ranks share cores: one that runs need not wait for
-  /// one that has no core. `bytes` is the size of a member's operand or result, and must be the same number on all members, or
-  /// they would wait for each other forever. In a larger collective each member does its own part, because the cache of its
-  /// core may hold the data.
+  /// Returns whether a member may do the parts of others. This pays where ranks share cores: one that runs need not
+  /// wait for one that has no core. `bytes` is the size of a member's operand or result, and must be the same number on
+  /// all members, or they would wait for each other forever. In a larger collective each member does its own part,
+  /// because the cache of its core may hold the data.
   bool shares_parts(int64_t bytes) const { return group_.barrier().is_crowded() && bytes <= kSharedBytes; }
-  /// Does the work of all members, which have a part each, and returns when all of it is done. The operands must be ready.
+  /// Does the work of all members, which have a part each, and returns when all of it is done. The operands must be
+  /// ready.
   void do_parts(bool shared, const std::function<void(size_t)>& part) {
     if (shared) return group_.barrier().do_together(part, site_.idle);
     part(self());

@@ -125,8 +125,8 @@ class NodeReduceScatter : public NodeCollective {
     std::vector<Run> share;        // the part's share of that piece
   };
 
-  // All operands have the same layout, so plan_.sends[member] also says where the other members' operands hold that member's
-  // piece.
+  // All operands have the same layout, so plan_.sends[member] also says where the other members' operands hold that
+  // member's piece.
   Part part_of(size_t member) const {
     const std::vector<Run>& piece = plan_.sends[member];
     check_invariant(
@@ -243,8 +243,8 @@ void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* fro
   copy_to_all(from + runs[0].from * size, std::span<std::byte* const>(&place, 1), runs[0].length * size);
 }
 
-// Members of an exchange need each other's plans to do parts for each other. In larger groups, or with more runs in all, these
-// would take too much memory and time.
+// Members of an exchange need each other's plans to do parts for each other. In larger groups, or with more runs in
+// all, these would take too much memory and time.
 constexpr size_t kMostSharers = 32;
 constexpr size_t kMostSharedRuns = size_t{1} << 14;
 

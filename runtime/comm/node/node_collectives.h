@@ -2,12 +2,12 @@
 // Collectives between ranks that share memory: every member loads from and stores to the others' arenas, so
 // each element moves once and no message is sent.
 //
-// All kinds follow the same protocol: start publishes that the operand is ready; wait awaits the operands of all members, does
-// this member's part of the work, publishes that it is done, and awaits that all are, because until then a neighbour may still
-// read the operand or write the result. All arithmetic therefore happens in wait. If ranks share cores, any running rank may
-// do the parts of a small collective (up to kSharedBytes), also those of members that have started it but do not wait for it
-// yet. The plan (runtime/comm/transfer.h) says which elements move; how each kind moves them, and why a result may take the
-// operand's place, is drawn beside it in the .cpp file.
+// All kinds follow the same protocol: start publishes that the operand is ready; wait awaits the operands of all
+// members, does this member's part of the work, publishes that it is done, and awaits that all are, because until then
+// a neighbour may still read the operand or write the result. All arithmetic therefore happens in wait. If ranks share
+// cores, any running rank may do the parts of a small collective (up to kSharedBytes), also those of members that have
+// started it but do not wait for it yet. The plan (runtime/comm/transfer.h) says which elements move; how each kind
+// moves them, and why a result may take the operand's place, is drawn beside it in the .cpp file.
 
 #include <functional>
 #include <memory>

@@ -7,8 +7,8 @@
 namespace mtfc {
 namespace {
 
-// A slice of an operand is read from its owner's operand, which is there from the beginning to the end. A sum is read from
-// the next member once all members are done with the turn before.
+// A slice of an operand is read from its owner's operand, which is there from the beginning to the end. A sum is read
+// from the next member once all members are done with the turn before.
 class NodeRing : public RingInMemory {
  public:
   NodeRing(RingPlan plan, NodeSite site)
