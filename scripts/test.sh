@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install_packages.sh clang-format iproute2 iptables libnetfilter-queue-dev openssh-client dropbear-bin slurm-wlm munge zsh fish groff-base
+scripts/install_packages.sh ccache clang-format iproute2 iptables libnetfilter-queue-dev openssh-client dropbear-bin slurm-wlm munge zsh fish groff-base
 sanitized= whole=OFF core=$PWD/build/libmtfc_core.a
 [ "${1:-}" = "--quick" ] || sanitized=$PWD/build-sanitize
 [ "${1:-}" != "--full" ] || whole=ON core=

@@ -13,6 +13,7 @@
 #include "cmd/files/included_files.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -21,7 +22,7 @@ namespace mtfc {
 namespace {
 
 std::string path_of(const GenerationCase& model) {
-  return fmt::format("{}/models/{}.json", MTFC_SOURCE_DIR, model.model);
+  return fmt::format("{}/models/{}.json", kSourceFolder, model.model);
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ std::vector<Uncached::Beam> Uncached::beams(const Tokens& prompt, size_t length,
 
 Said said(const std::string& arguments) {
   const ScratchFolder folder;
-  const int status = std::system(fmt::format("'{}' generate {} >'{}' 2>'{}' </dev/null", MTFC_BINARY,
+  const int status = std::system(fmt::format("'{}' generate {} >'{}' 2>'{}' </dev/null", kTestedProgram,
                                              arguments, folder / "out", folder / "err")
                                      .c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("out"), folder.read("err")};

@@ -10,13 +10,14 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/testing/checkout.h"
 #include "core/testing/text.h"
 
 namespace mtfc {
 
 RunningCommand::RunningCommand(const ScratchFolder& folder, const std::string& command) {
   const std::string line = fmt::format("cd '{}'; MTFC='{}'; exec {} >out 2>err </dev/null",
-                                       folder.path.string(), MTFC_BINARY, command);
+                                       folder.path.string(), kTestedProgram, command);
   // The output of an earlier command must not be taken for the output of this one.
   std::filesystem::remove(folder / "out");
   std::filesystem::remove(folder / "err");
@@ -79,7 +80,7 @@ pid_t rank_process(const std::string& word, int rank) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::error_code error;
-    if (fs::read_symlink(entry.path() / "exe", error) != fs::path(MTFC_BINARY) || error) continue;
+    if (fs::read_symlink(entry.path() / "exe", error) != fs::path(kTestedProgram) || error) continue;
     if (has(contents(entry.path() / "cmdline"), word) &&
         has(contents(entry.path() / "environ"), fmt::format("PMI_RANK={}", rank) + '\0'))
       return std::stoi(name);

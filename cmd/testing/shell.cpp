@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/testing/checkout.h"
+
 namespace mtfc {
 
 Outcome outcome_of(const std::string& command) {
@@ -23,7 +25,7 @@ Outcome outcome_of(const std::string& command) {
 
 std::string outcome_in_models(const std::string& command) {
   const auto [code, text] = outcome_of(
-      fmt::format("cd '{}/models' && MTFC='{}'; {} 2>&1 </dev/null", MTFC_SOURCE_DIR, MTFC_BINARY, command));
+      fmt::format("cd '{}/models' && MTFC='{}'; {} 2>&1 </dev/null", kSourceFolder, kTestedProgram, command));
   return fmt::format("exit {}: {}", code, text);
 }
 

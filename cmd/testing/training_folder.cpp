@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/testing/checkout.h"
+
 namespace mtfc {
 
 namespace fs = std::filesystem;
@@ -54,9 +56,9 @@ TrainingFolder::TrainingFolder() {
 }
 
 std::string TrainingFolder::said(const std::string& command) const {
-  const std::string run = fmt::format("{} run model.json -q --input x=x.npy", MTFC_BINARY);
+  const std::string run = fmt::format("{} run model.json -q --input x=x.npy", kTestedProgram);
   const int status = std::system(fmt::format("cd '{}'; MTFC='{}'; RUN=\"{}\"; ({}) 2>err </dev/null",
-                                             path.string(), MTFC_BINARY, run, command)
+                                             path.string(), kTestedProgram, run, command)
                                      .c_str());
   const std::string text = read("err");
   fs::remove(path / "err");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 
 namespace mtfc::activation_memory_test {
 
@@ -15,7 +16,7 @@ TEST_CASE("a layer keeps no more than the formulas allow, under five layouts") {
   const std::string said = outcome_in_models(fmt::format(
       "env -u MTFC_VERIFY_PASSES python3 '{}/scripts/activation_memory.py' --program $MTFC --shapes "
       "22B --layers 2 --no-times",
-      MTFC_SOURCE_DIR));
+      kSourceFolder));
   CAPTURE(said);
   CHECK(said.starts_with("exit 0: "));
   CHECK(said.find("| 22B | tensor parallel | 26.33 |") != std::string::npos);

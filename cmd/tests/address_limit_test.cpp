@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -25,8 +26,8 @@ struct Outcome {
 Outcome within(int limit, const std::string& arguments) {
   const ScratchFolder folder;
   const std::string line =
-      fmt::format("cd '{}' && ulimit -v {} && $HANG_GUARD '{}' {} >'{}' 2>'{}' </dev/null", MTFC_SOURCE_DIR,
-                  limit, MTFC_BINARY, arguments, folder / "out", folder / "err");
+      fmt::format("cd '{}' && ulimit -v {} && $HANG_GUARD '{}' {} >'{}' 2>'{}' </dev/null", kSourceFolder,
+                  limit, kTestedProgram, arguments, folder / "out", folder / "err");
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder / "out"), contents(folder / "err")};
 }

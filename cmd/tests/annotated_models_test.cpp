@@ -15,6 +15,7 @@
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
 #include "formats/model/model_reader.h"
@@ -153,7 +154,7 @@ TEST_CASE("models with loops and microbatches run the same under random annotati
   std::vector<std::map<std::string, Dims>> named;
   std::vector<Dims> dims;
   for (const Example& example : kExamples) {
-    const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + example.file;
+    const std::string file = std::string(kSourceFolder) + "/" + example.file;
     std::vector<Diagnostic> warnings;
     IncludedFiles includes;
     const Model model = read_model(read_text(file, "model"), file, example.sets, warnings,

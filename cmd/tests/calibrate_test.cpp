@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cmd/testing/running_command.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 #include "formats/hardware/hardware_reader.h"
@@ -23,7 +24,7 @@ using Json = nlohmann::json;
 // Returns `exit N: ` and the standard error of the shell's `command`; $MTFC is the program.
 std::string said(const ScratchFolder& folder, const std::string& command) {
   const int status = std::system(
-      fmt::format("cd '{}'; MTFC='{}'; ({}) 2>err </dev/null", folder.path.string(), MTFC_BINARY, command)
+      fmt::format("cd '{}'; MTFC='{}'; ({}) 2>err </dev/null", folder.path.string(), kTestedProgram, command)
           .c_str());
   return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("err"));
 }
@@ -94,7 +95,7 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
   CHECK(hardware_json(one) == folder.read("one.json"));
   CHECK(hardware_json(two) == folder.read("two.json"));
   const std::string report =
-      fmt::format("$MTFC cost-report '{}/models/mnist.json' --format json -o report ", MTFC_SOURCE_DIR);
+      fmt::format("$MTFC cost-report '{}/models/mnist.json' --format json -o report ", kSourceFolder);
   for (const char* use :
        {"--hardware one.json", "--hardware two.json --mesh rows:2,cols:1 --layout batch:rows",
         "--hardware two.json --mesh all:4 --layout hidden:all"}) {
@@ -110,7 +111,7 @@ TEST_CASE("commands warn of a profile that was measured by one rank, or with oth
   const ScratchFolder folder;
   folder.write("one.json", R"({"name": "one", "ranks": 1, "threads_per_rank": 3, "flops": {"f32": 1e11},
     "memory_bytes": 8e9, "memory_bandwidth": 1e10, "axes": {"*": {"latency_s": 1e-6, "bytes_per_s": 1e10}}})");
-  const std::string mnist = fmt::format("'{}/models/mnist.json' --hardware one.json ", MTFC_SOURCE_DIR);
+  const std::string mnist = fmt::format("'{}/models/mnist.json' --hardware one.json ", kSourceFolder);
   const auto warning = [](const std::string& mesh) {
     return fmt::format(
         "mtfc: warning: the profile 'one' was measured with one rank and has no links between ranks, so the "

@@ -16,6 +16,7 @@
 
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/training_folder.h"
+#include "core/testing/checkout.h"
 #include "formats/data/safetensors.h"
 
 namespace mtfc::checkpoint_test {
@@ -510,7 +511,7 @@ TEST_CASE("a folder serves one run at a time") {
 
 TEST_CASE("killed runs go on to the weights of one that was not killed") {
   const int status = std::system(
-      fmt::format("'{}/scripts/kill_runs.sh' 3 '{}' 1 >/dev/null 2>&1", MTFC_SOURCE_DIR, MTFC_BINARY)
+      fmt::format("'{}/scripts/kill_runs.sh' 3 '{}' 1 >/dev/null 2>&1", kSourceFolder, kTestedProgram)
           .c_str());
   CHECK(status == 0);
 }

@@ -18,6 +18,7 @@
 #include "cmd/command.h"
 #include "cmd/testing/shell.h"
 #include "core/diagnostics/error.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -26,8 +27,8 @@ namespace {
 
 // Returns the output of `mtfc` in the folder of the bundled models, after "exit N: ".
 std::string outcome(const std::string& arguments, const char* streams) {
-  const auto [code, text] = outcome_of(fmt::format("cd '{}/models' && '{}' {} {} </dev/null", MTFC_SOURCE_DIR,
-                                                   MTFC_BINARY, arguments, streams));
+  const auto [code, text] = outcome_of(fmt::format("cd '{}/models' && '{}' {} {} </dev/null", kSourceFolder,
+                                                   kTestedProgram, arguments, streams));
   return fmt::format("exit {}: {}", code, text);
 }
 
@@ -179,8 +180,8 @@ TEST_CASE("what is no layout is answered with what would be one") {
   const ScratchFolder folder;
   std::ofstream(folder / "own.json") << "{}";
   std::ofstream(folder / "own.txt") << "{}";
-  const std::string check = fmt::format("check {}/models/mnist.json --mesh a:2 --layout ", MTFC_SOURCE_DIR),
-                    bundled = fmt::format("{}/models/layouts/both.json", MTFC_SOURCE_DIR);
+  const std::string check = fmt::format("check {}/models/mnist.json --mesh a:2 --layout ", kSourceFolder),
+                    bundled = fmt::format("{}/models/layouts/both.json", kSourceFolder);
   CHECK(said(check + "both") ==
         refusal(fmt::format("'both' is no rule: DIMENSION:AXIS (the bundled layout is '{}')", bundled)));
   CHECK(said(check + "both.json") ==
@@ -207,10 +208,10 @@ TEST_CASE("what is no layout is answered with what would be one") {
   CHECK(said(check + "data_paralel") ==
         refusal(fmt::format("'data_paralel' is no rule: DIMENSION:AXIS (did you mean the bundled "
                             "'{}/models/layouts/data_parallel.json'?)",
-                            MTFC_SOURCE_DIR)));
-  CHECK(has(
-      said(check + "elsewhere/data_paralel.json"),
-      fmt::format("(did you mean the bundled '{}/models/layouts/data_parallel.json'?)", MTFC_SOURCE_DIR)));
+                            kSourceFolder)));
+  CHECK(
+      has(said(check + "elsewhere/data_paralel.json"),
+          fmt::format("(did you mean the bundled '{}/models/layouts/data_parallel.json'?)", kSourceFolder)));
   CHECK(
       said(check + "'{batch'") ==
       refusal(
@@ -314,7 +315,7 @@ TEST_CASE("a bundled model is named where there is no file of its name") {
   const std::string problem = "cannot read the model '{}': No such file or directory";
   const auto refused = [&](const char* name) {
     return refusal(fmt::format(fmt::runtime(problem + " (the bundled model is '{}/models/gpt2.json')"), name,
-                               MTFC_SOURCE_DIR));
+                               kSourceFolder));
   };
   CHECK(said("check gpt2") == refused("gpt2"));
   CHECK(said("check elsewhere/gpt2.json") == refused("elsewhere/gpt2.json"));
@@ -344,7 +345,7 @@ TEST_CASE("help fits on the terminal") {
         "ops", "run", "schema", "search", "slurm", "verify", ""})
     for (const size_t width : {size_t{40}, size_t{60}, size_t{80}, size_t{200}}) {
       const auto [code, text] = outcome_of(
-          fmt::format("COLUMNS={} '{}' {} --help </dev/null 2>/dev/null", width, MTFC_BINARY, command));
+          fmt::format("COLUMNS={} '{}' {} --help </dev/null 2>/dev/null", width, kTestedProgram, command));
       CHECK(code == 0);
       std::istringstream lines(text);
       for (std::string line; std::getline(lines, line);) {
@@ -352,7 +353,8 @@ TEST_CASE("help fits on the terminal") {
         CHECK(line.size() <= width);
       }
     }
-  const auto [code, text] = outcome_of(fmt::format("COLUMNS=60 '{}' search --help </dev/null", MTFC_BINARY));
+  const auto [code, text] =
+      outcome_of(fmt::format("COLUMNS=60 '{}' search --help </dev/null", kTestedProgram));
   CHECK(text.find("\n  mtfc search model.json --devices 512 --mesh \\\n      'rows:*,cols:*' --memory-limit "
                   "8GiB\n") != std::string::npos);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::completion_test {
@@ -37,7 +38,7 @@ Words sorted_lines(const std::string& text) {
 class Place {
  public:
   explicit Place(const std::string& shell) {
-    CHECK(outcome_of(fmt::format("'{}' completion {} -o '{}'", MTFC_BINARY, shell, script())).code == 0);
+    CHECK(outcome_of(fmt::format("'{}' completion {} -o '{}'", kTestedProgram, shell, script())).code == 0);
     std::filesystem::create_directory(folder_.path / "here");
     std::filesystem::create_directory(folder_.path / "here/saved");
     for (const char* name : {"model.json", "my model.json", "data.npy", "digits.gz", "names.map"})
@@ -101,7 +102,7 @@ sed -n 's/^found://p' {0}.found
 
 // The long names in the help of a command, such as both of `--format,--emit`.
 Words options_in_help(const std::string& command) {
-  const std::string help = outcome_of(fmt::format("'{}' {} --help", MTFC_BINARY, command)).text;
+  const std::string help = outcome_of(fmt::format("'{}' {} --help", kTestedProgram, command)).text;
   const std::regex option("\n  (?:-[a-z],)?(--[a-z-]+)(?:,(--[a-z-]+))?");
   Words names;
   for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at)
@@ -157,8 +158,9 @@ TEST_CASE("bash completes files") {
 }
 
 TEST_CASE("bash knows every option that help lists") {
-  CHECK(outcome_of(fmt::format("bash -c 'source <(\"{}\" completion bash); complete -p mtfc'", MTFC_BINARY))
-            .text == "complete -F _mtfc mtfc\n");
+  CHECK(
+      outcome_of(fmt::format("bash -c 'source <(\"{}\" completion bash); complete -p mtfc'", kTestedProgram))
+          .text == "complete -F _mtfc mtfc\n");
   for (const char* command :
        {"calibrate", "check", "compile", "cost-report", "generate", "run", "search", "slurm"}) {
     CAPTURE(command);

@@ -16,6 +16,7 @@
 
 #include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::convolution_test {
@@ -57,7 +58,7 @@ std::vector<int64_t> numbers(const Json& shards, const char* key) {
 
 std::string data_folder() {
   const char* given = std::getenv("MTFC_DATA");
-  return (given ? std::string(given) : std::string(MTFC_SOURCE_DIR) + "/../shared/data") + "/mnist";
+  return (given ? std::string(given) : std::string(kSourceFolder) + "/../shared/data") + "/mnist";
 }
 
 std::vector<Json> learned(const std::string& options, int steps) {

@@ -11,6 +11,7 @@
 
 #include "cmd/testing/shell.h"
 #include "cmd/testing/training_folder.h"
+#include "core/testing/checkout.h"
 #include "formats/data/safetensors.h"
 
 namespace mtfc::damaged_checkpoint_test {
@@ -156,7 +157,7 @@ TEST_CASE("generate notices a flipped bit") {
   const Folder folder;
   const std::string options =
       " -q --set layers=1 --set d_model=8 --set d_ff=8 --set length=8 --set batch=2 --set heads=2";
-  const std::string model = fmt::format("'{}/models/char_lm.json'", MTFC_SOURCE_DIR);
+  const std::string model = fmt::format("'{}/models/char_lm.json'", kSourceFolder);
   REQUIRE(folder.said("$MTFC run " + model + options + " --input tokens=text:model.json --input " +
                       "targets=text:model.json,shift=1 --steps 1 --checkpoint ck") == "exit 0: ");
   const std::string generate =
@@ -205,7 +206,7 @@ TEST_CASE("checksums are those of the published formula, and layouts do not chan
     CHECK(bytes == folder.read(file));
   }
   const std::string check =
-      fmt::format("python3 '{}/scripts/read_safetensors.py' --check {} >out", MTFC_SOURCE_DIR, file);
+      fmt::format("python3 '{}/scripts/read_safetensors.py' --check {} >out", kSourceFolder, file);
   if (!folder.said("python3 -c 'import numpy'").starts_with("exit 0")) {
     MESSAGE("SKIPPED: python3 has no NumPy, so the formula in NumPy was not judged");
     return;
@@ -216,8 +217,10 @@ TEST_CASE("checksums are those of the published formula, and layouts do not chan
 }
 
 TEST_CASE("system calls that fail end a run with one line, and cost no checkpoint") {
-  const Outcome outcome = outcome_of(fmt::format("'{}/scripts/fail_calls.sh' '{}' 4 '{}' 2>&1",
-                                                 MTFC_SOURCE_DIR, MTFC_FAILING_CALLS, MTFC_BINARY));
+  const Outcome outcome = outcome_of(
+      fmt::format("'{}/scripts/fail_calls.sh' '{}' 4 '{}' 2>&1", kSourceFolder,
+                  (std::filesystem::path(kTestedProgram).parent_path() / "libfailing_calls.so").string(),
+                  kTestedProgram));
   CAPTURE(outcome.text);
   CHECK(outcome.code == 0);
 }

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::digits_test {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::string data_folder() {
   const char* given = std::getenv("MTFC_DATA");
-  return (given ? std::string(given) : std::string(MTFC_SOURCE_DIR) + "/../shared/data") + "/mnist";
+  return (given ? std::string(given) : std::string(kSourceFolder) + "/../shared/data") + "/mnist";
 }
 
 std::vector<Json> run(const std::string& model, const std::string& layout, int steps,
@@ -31,7 +32,7 @@ std::vector<Json> run(const std::string& model, const std::string& layout, int s
   const std::string command = fmt::format(
       "'{}' run '{}' {} -q --steps {} --set lr=0.5 --input {}0:9000 --input {}0:9000 "
       "--valid {}9000:10000 --valid {}9000:10000 --metrics '{}'",
-      MTFC_BINARY, model, layout, steps, images, labels, images, labels, metrics);
+      kTestedProgram, model, layout, steps, images, labels, images, labels, metrics);
   REQUIRE(std::system(command.c_str()) == 0);
   std::vector<Json> lines;
   std::ifstream file(metrics);
@@ -52,7 +53,7 @@ double difference(const std::vector<Json>& expected, const std::vector<Json>& fo
 
 // models/mnist.json with everything in f64.
 void write_in_f64(const std::string& path) {
-  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/models/mnist.json");
+  std::ifstream file(std::string(kSourceFolder) + "/models/mnist.json");
   Json model = Json::parse(file);
   model["inputs"]["images"]["dtype"] = "f64";
   for (Json& variable : model["variables"]) variable["dtype"] = "f64";
@@ -74,7 +75,7 @@ TEST_CASE("digits are learned, and alike under every layout") {
   }
   const ScratchFolder folder;
   const std::string metrics = folder / "log", exact = folder / "exact.json";
-  const std::string model = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+  const std::string model = std::string(kSourceFolder) + "/models/mnist.json";
   write_in_f64(exact);
   const std::string both = "--mesh a:2,b:2 --layout batch:a,hidden:b";
   const std::vector<Json> expected = run(exact, "", 100, metrics);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::evaluation_test {
@@ -47,7 +48,7 @@ struct Folder : ScratchFolder {
   // Returns the output of an evaluation with `arguments`; `err` receives standard error.
   std::string printed(const std::string& arguments) const {
     REQUIRE(std::system(fmt::format("cd '{}'; {} run model.json --evaluate {} >out 2>err </dev/null",
-                                    path.string(), MTFC_BINARY, arguments)
+                                    path.string(), kTestedProgram, arguments)
                             .c_str()) == 0);
     return read("out");
   }
@@ -99,7 +100,7 @@ TEST_CASE("whole numbers keep their digits on the terminal and in the metrics, a
     const Outcome outcome = outcome_of(
         fmt::format("cd '{}' && '{}' run model.json --evaluate --load expected=expected.npy --input x={} "
                     "--metrics log {} 2>/dev/null </dev/null",
-                    folder.path.string(), MTFC_BINARY, data, options));
+                    folder.path.string(), kTestedProgram, data, options));
     CHECK(outcome.code == 0);
     return outcome.text;
   };
@@ -125,7 +126,7 @@ TEST_CASE("messages about held-out data name the option") {
         fmt::format("cd '{}/models' && '{}' run mnist.json --simulate --steps 1 --set batch=8 --valid "
                     "labels=random:int,hi=10 "
                     "--valid images=idx:../testdata/digits/images-idx3-ubyte.gz,rows=0:{} 2>&1 </dev/null",
-                    MTFC_SOURCE_DIR, MTFC_BINARY, valid));
+                    kSourceFolder, kTestedProgram, valid));
     return fmt::format("exit {}: {}", outcome.code, outcome.text);
   };
   CHECK(said("5") ==
@@ -211,7 +212,7 @@ TEST_CASE("batches go to a pipe in order, and what can't be put together is refu
   CHECK(floats(folder.read("out"), "(10,)") == squares(10, 2));
   const auto refused = [&](const std::string& arguments) {
     CHECK(std::system(fmt::format("cd '{}'; {} run model.json -q --set masked=1 --evaluate {} >out 2>err",
-                                  folder.path.string(), MTFC_BINARY, arguments)
+                                  folder.path.string(), kTestedProgram, arguments)
                           .c_str()) == 1 << 8);
     return folder.read("err");
   };

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::expert_layout_test {
@@ -35,7 +36,7 @@ const char* kLayer = R"({
 
 Json report_of(const std::string& model, const std::string& options) {
   const std::string command =
-      fmt::format("'{}' cost-report '{}' --propagate --format json {} 2>&1", MTFC_BINARY, model, options);
+      fmt::format("'{}' cost-report '{}' --propagate --format json {} 2>&1", kTestedProgram, model, options);
   const Outcome found = outcome_of(command);
   CAPTURE(command);
   CAPTURE(found.text);
@@ -86,7 +87,7 @@ TEST_CASE("search finds the layout with split experts") {
   const ScratchFolder folder;
   const std::string model = folder.write("layer.json", kLayer), best = folder / "best.json";
   const Outcome searched = outcome_of(fmt::format(
-      "'{}' search '{}' --mesh all:4 --annotations --quiet -o '{}' 2>&1", MTFC_BINARY, model, best));
+      "'{}' search '{}' --mesh all:4 --annotations --quiet -o '{}' 2>&1", kTestedProgram, model, best));
   CHECK(searched.code == 0);
   const Json found = report_of(model, fmt::format("--layout '{}'", best));
   const Json by_hand = report_of(model, "--mesh all:4 --layout groups:all,experts:all");

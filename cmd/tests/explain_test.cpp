@@ -11,6 +11,7 @@
 
 #include "cmd/testing/experts_model.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -38,7 +39,7 @@ class Explained {
   // Returns the exit code and the output of another command in the folder.
   std::string run(const std::string& command) const {
     const Outcome outcome =
-        outcome_of(fmt::format("cd '{}' && '{}' {} 2>&1", folder_.path.string(), MTFC_BINARY, command));
+        outcome_of(fmt::format("cd '{}' && '{}' {} 2>&1", folder_.path.string(), kTestedProgram, command));
     return fmt::format("exit {}: {}", outcome.code, outcome.text);
   }
   std::string read(const std::string& file) const { return folder_.read(file); }

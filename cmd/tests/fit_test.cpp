@@ -10,6 +10,7 @@
 #include "cmd/testing/command_results.h"
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::fit_test {
@@ -123,7 +124,7 @@ TEST_CASE("--fit prints what fits so far when a signal ends it") {
       folder,
       fmt::format("env MTFC_TERMINAL=2 COLUMNS=400 $MTFC search {}/models/transformer_lm.json --fit --set "
                   "batch=720 --set layers=4 --devices 512 --memory-limit 300MiB",
-                  MTFC_SOURCE_DIR));
+                  kSourceFolder));
   REQUIRE(
       eventually([&] { return fit.ended() || folder.read("err").find(" tried; ") != std::string::npos; }));
   fit.send(SIGTERM);

@@ -10,6 +10,7 @@
 #include "cmd/running/weights.h"
 #include "cmd/testing/generation_cases.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "runtime/generate/beam_search.h"
 #include "runtime/generate/decoder.h"
@@ -201,8 +202,8 @@ TEST_CASE(
       CHECK(generated(model, arguments + " " + kSplits[2].options()) == expected);
       // The initial values are rounded by the program, those of a file as they are read.
       const std::string saved = folder / fmt::format("{}_{}", model.model, format);
-      REQUIRE(outcome_of(fmt::format("'{}' run {} --steps 0 --seed 3 --quiet --checkpoint '{}'", MTFC_BINARY,
-                                     model_arguments(model), saved))
+      REQUIRE(outcome_of(fmt::format("'{}' run {} --steps 0 --seed 3 --quiet --checkpoint '{}'",
+                                     kTestedProgram, model_arguments(model), saved))
                   .code == 0);
       const std::string from_file = fmt::format("{} --checkpoint '{}'", arguments, saved);
       CHECK(generated(model, from_file) == expected);
@@ -422,7 +423,7 @@ TEST_CASE("weights come from checkpoints of other meshes, without the optimizer'
   const std::string trained = fmt::format(
       "'{}' run {} --steps 3 --quiet --checkpoint '{}' --mesh a:2,b:2 --layout batch:a,heads:b,d_ff:b "
       "--simulate",
-      MTFC_BINARY, model_arguments(kChars), checkpoint);
+      kTestedProgram, model_arguments(kChars), checkpoint);
   REQUIRE(std::system(trained.c_str()) == 0);
   Uncached reference(kChars);
   fill_variables(reference.executor(), read_weights(reference.executor().program(), {checkpoint}, NameMap()));

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 
@@ -20,8 +21,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kReference = std::string(MTFC_SOURCE_DIR) + "/testdata/gpt2/";
-const std::string kModels = std::string(MTFC_SOURCE_DIR) + "/models/";
+const std::string kReference = std::string(kSourceFolder) + "/testdata/gpt2/";
+const std::string kModels = std::string(kSourceFolder) + "/models/";
 
 Json expected() {
   return Json::parse(std::ifstream(kReference + "expected.json"));
@@ -35,7 +36,7 @@ void run(const std::string& arguments) {
   REQUIRE(std::system(
               fmt::format("{0} run {1}gpt2.json -q {2} --load {3}model.safetensors --map {1}gpt2.map --input "
                           "tokens={3}tokens.npy --input targets={3}targets.npy {4} </dev/null",
-                          MTFC_BINARY, kModels, sets, kReference, arguments)
+                          kTestedProgram, kModels, sets, kReference, arguments)
                   .c_str()) == 0);
 }
 
@@ -109,7 +110,7 @@ TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeli
     REQUIRE(std::system(
                 fmt::format("{0} generate {1}gpt2.json -q {2} --load {3}model.safetensors --map {1}gpt2.map "
                             "--greedy --prompt-tokens {4} -o {5} {6} </dev/null",
-                            MTFC_BINARY, kModels, sets, kReference, prompt, folder / "out", layout)
+                            kTestedProgram, kModels, sets, kReference, prompt, folder / "out", layout)
                     .c_str()) == 0);
     std::ifstream file(folder / "out");
     std::string found;
@@ -120,7 +121,7 @@ TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeli
 
 TEST_CASE("the published size of GPT-2 has the published number of parameters") {
   const ScratchFolder folder;
-  REQUIRE(std::system(fmt::format("{} cost-report {}gpt2.json --format json -o {}", MTFC_BINARY, kModels,
+  REQUIRE(std::system(fmt::format("{} cost-report {}gpt2.json --format json -o {}", kTestedProgram, kModels,
                                   folder / "r")
                           .c_str()) == 0);
   CHECK(Json::parse(std::ifstream(folder / "r"))["layouts"][0]["parameters"]["count"] == 124439808);

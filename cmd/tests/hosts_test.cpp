@@ -14,6 +14,7 @@
 
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -30,7 +31,7 @@ bool had_hosts(const Outcome& outcome) {
 // With `ranks` on each host. A run that hangs is ended, with another code.
 Outcome on_two_hosts(int ranks, const std::string& arguments) {
   return outcome_of(fmt::format("cd '{0}/models' && $HANG_GUARD '{0}/scripts/hosts.sh' {1} '{2}' {3} 2>&1",
-                                MTFC_SOURCE_DIR, ranks, MTFC_BINARY, arguments));
+                                kSourceFolder, ranks, kTestedProgram, arguments));
 }
 
 TEST_CASE("runs over two hosts end, after success, after an error and after a signal") {
@@ -51,7 +52,7 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
       outcome_of(fmt::format("cd '{0}/models' && $HANG_GUARD "
                              "'{0}/scripts/hosts.sh' --signal TERM --after '{3}' 2 '{1}' {2} "
                              "--steps 100000000 --checkpoint '{4}' --metrics '{3}' 2>&1",
-                             MTFC_SOURCE_DIR, MTFC_BINARY, run, folder / "log", checkpoint));
+                             kSourceFolder, kTestedProgram, run, folder / "log", checkpoint));
   CAPTURE(interrupted.text);
   CHECK(interrupted.code == 143);
   CHECK(has(interrupted.text, "mtfc: interrupted by SIGTERM: stopped after step "));
@@ -62,7 +63,7 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
 TEST_CASE("two hosts send the bytes that the report predicts, and have the losses of one device") {
   const Outcome outcome = outcome_of(fmt::format(
       "$HANG_GUARD '{0}/scripts/between_hosts.py' --build '{1}' --hosts 2 --only mnist,moe_lm 2>&1",
-      MTFC_SOURCE_DIR, std::filesystem::path(MTFC_BINARY).parent_path().string()));
+      kSourceFolder, std::filesystem::path(kTestedProgram).parent_path().string()));
   if (!had_hosts(outcome)) return;
   CAPTURE(outcome.text);
   CHECK(outcome.code == 0);
@@ -74,7 +75,7 @@ TEST_CASE("messages between hosts can be delayed") {
   const Outcome outcome = outcome_of(fmt::format(
       "cd '{0}/models' && $HANG_GUARD '{0}/scripts/hosts.sh' --delay 100ms 1 '{1}' run mnist.json -q "
       "--mesh a:2 --layout batch:a --steps 3 --metrics '{2}' 2>&1",
-      MTFC_SOURCE_DIR, MTFC_BINARY, folder / "log"));
+      kSourceFolder, kTestedProgram, folder / "log"));
   if (!had_hosts(outcome)) return;
   CAPTURE(outcome.text);
   CHECK(outcome.code == 0);
@@ -92,7 +93,7 @@ TEST_CASE("runs over two hosts that are broken end soon, say why, and go on with
     const Outcome outcome =
         outcome_of(fmt::format("$HANG_GUARD '{}/scripts/break_runs.sh' --mtfc '{}' --ranks 1 --faults "
                                "3 --seed 5 --only {} 2>&1",
-                               MTFC_SOURCE_DIR, MTFC_BINARY, kinds));
+                               kSourceFolder, kTestedProgram, kinds));
     if (!had_hosts(outcome)) return;
     CAPTURE(outcome.text);
     CHECK(outcome.code == 0);
@@ -102,16 +103,16 @@ TEST_CASE("runs over two hosts that are broken end soon, say why, and go on with
 
 TEST_CASE("hosts that start different programs are named before anything is computed") {
   const ScratchFolder folder;
-  std::filesystem::copy(MTFC_BINARY, folder / "mtfc");
+  std::filesystem::copy(kTestedProgram, folder / "mtfc");
   folder.write("start",
                fmt::format("#!/bin/sh\ncase $(hostname) in *-2) program='{}' ;; *) program='{}' ;; esac\n"
                            "exec \"$program\" \"$@\"\n",
-                           folder / "mtfc", MTFC_BINARY));
+                           folder / "mtfc", kTestedProgram));
   std::system(fmt::format("chmod +x '{0}' && echo >>'{1}'", folder / "start", folder / "mtfc").c_str());
   const Outcome outcome = outcome_of(fmt::format(
       "cd '{0}/models' && $HANG_GUARD '{0}/scripts/hosts.sh' 1 '{1}' run mnist.json -q --mesh a:2 "
       "--layout batch:a --steps 3 2>&1",
-      MTFC_SOURCE_DIR, folder / "start"));
+      kSourceFolder, folder / "start"));
   if (!had_hosts(outcome)) return;
   CAPTURE(outcome.text);
   CHECK(outcome.code == 1);
@@ -128,7 +129,7 @@ TEST_CASE("a run goes on with fewer ranks if a host can't be reached any more") 
                                "-q --dtype f64 --hosts \"$(hostname):3,nowhere:1\" --mesh a:4 --layout "
                                "batch:a --steps 3 --checkpoint '{2}' "
                                "--restarts 1 2>&1",
-                               MTFC_SOURCE_DIR, MTFC_BINARY, folder / "ck", model));
+                               kSourceFolder, kTestedProgram, folder / "ck", model));
     CAPTURE(outcome.text);
     CHECK(outcome.code == 0);
     CHECK(has(

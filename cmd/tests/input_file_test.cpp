@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::input_file_test {
@@ -33,7 +34,7 @@ struct Folder : ScratchFolder {
   std::string said(const std::string& command) const {
     const auto [code, text] =
         outcome_of(fmt::format("cd '{}' && export MTFC='{}' && $HANG_GUARD bash -c '{}' 2>&1 </dev/null",
-                               path.string(), MTFC_BINARY, command));
+                               path.string(), kTestedProgram, command));
     return fmt::format("exit {}: {}", code, text);
   }
 };

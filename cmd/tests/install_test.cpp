@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::install_test {
@@ -20,7 +21,7 @@ TEST_CASE("an installed mtfc finds what it needs") {
   const auto succeeds = [](const std::string& command) {
     return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
   };
-  const fs::path build = fs::path(MTFC_BINARY).parent_path();
+  const fs::path build = fs::path(kTestedProgram).parent_path();
   CHECK(succeeds(fmt::format("cmake --install '{}' --prefix '{}'", build.string(), folder)));
   CHECK(succeeds(fmt::format("cd / && '{}/bin/mtfc' --version", folder)));
   for (const char* file : {"man/man1/mtfc.1", "man/man1/mtfc-run.1", "man/man7/mtfc-layout.7",
@@ -35,8 +36,8 @@ TEST_CASE("an installed mtfc finds what it needs") {
       << R"({"mtfc": 1, "include": ["std/installed.json"], "dims": {"n": "here"}, "inputs": {"x": {"dims": ["n"]}},
              "ops": [], "outputs": ["x"]})";
   CHECK(succeeds(fmt::format("'{0}/bin/mtfc' check '{0}/model.json'", folder)));
-  CHECK_FALSE(succeeds(fmt::format("'{}' check '{}/model.json'", MTFC_BINARY, folder)));
-  for (const auto& entry : fs::directory_iterator(fs::path(MTFC_SOURCE_DIR) / "models"))
+  CHECK_FALSE(succeeds(fmt::format("'{}' check '{}/model.json'", kTestedProgram, folder)));
+  for (const auto& entry : fs::directory_iterator(fs::path(kSourceFolder) / "models"))
     if (entry.path().extension() == ".json") {
       const std::string model = entry.path().filename().string();
       CAPTURE(model);

@@ -18,6 +18,7 @@
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
 #include "cmd/testing/training_folder.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -26,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+const std::string kMnist = std::string(kSourceFolder) + "/models/mnist.json";
 // Its loop runs for as long as 0 is less than 1.
 const std::string kEndless =
     R"({"mtfc": 1, "name": "endless", "dims": {"rows": 8}, "inputs": {"x": {"dims": ["rows"]}},
@@ -278,10 +279,10 @@ TEST_CASE("no process is left where mtfc, mpiexec, its proxy or a rank is killed
 TEST_CASE("commands that have nothing to save end at once") {
   for (const std::string& command :
        {std::string("calibrate -o box.json"), std::string("calibrate --mesh a:2 -o box.json"),
-        fmt::format("search {}/models/gpt2.json --devices 64 --mesh 'a:*,b:*,c:*'", MTFC_SOURCE_DIR),
-        fmt::format("verify {}/models/transformer_lm.json --steps 1000000", MTFC_SOURCE_DIR),
+        fmt::format("search {}/models/gpt2.json --devices 64 --mesh 'a:*,b:*,c:*'", kSourceFolder),
+        fmt::format("verify {}/models/transformer_lm.json --steps 1000000", kSourceFolder),
         fmt::format("generate {}/models/char_lm.json --prompt A --set length=100000 --length 99999",
-                    MTFC_SOURCE_DIR)}) {
+                    kSourceFolder)}) {
     CAPTURE(command);
     const ScratchFolder folder;
     RunningCommand run(folder, "$MTFC " + command);
@@ -299,7 +300,7 @@ TEST_CASE("commands that have nothing to save end at once") {
 
 TEST_CASE("no checkpoint is lost under timeout, which signals the process and its group") {
   const Outcome outcome =
-      outcome_of(fmt::format("'{}/scripts/interrupt_runs.sh' 3 '{}' 1 2>&1", MTFC_SOURCE_DIR, MTFC_BINARY));
+      outcome_of(fmt::format("'{}/scripts/interrupt_runs.sh' 3 '{}' 1 2>&1", kSourceFolder, kTestedProgram));
   CAPTURE(outcome.text);
   CHECK(outcome.code == 0);
 }

@@ -8,6 +8,7 @@
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
 #include "core/tensors/relayout.h"
+#include "core/testing/checkout.h"
 #include "formats/data/data_spec.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -27,7 +28,7 @@ struct Trial {
 // counts equal the predictions.
 Trial tried(const std::string& path, const std::string& mesh, const std::string& rules,
             const std::vector<std::string>& sets) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
+  const std::string file = std::string(kSourceFolder) + "/" + path;
   std::vector<Diagnostic> warnings;
   const Model model = read_model(read_text(file, "model"), file, sets, warnings);
   LayoutSources sources;
@@ -151,7 +152,7 @@ void put_shard(const LocalShard& shard, const Dims& dims, std::vector<double>& w
 // The outputs of an evaluation without inputs, f32 and i32, assembled from all devices.
 std::map<std::string, std::vector<double>> outputs_of(const std::string& path, const std::string& mesh,
                                                       const std::string& rules) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
+  const std::string file = std::string(kSourceFolder) + "/" + path;
   std::vector<Diagnostic> warnings;
   LayoutSources sources;
   sources.mesh = mesh;

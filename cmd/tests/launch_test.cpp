@@ -21,6 +21,7 @@
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
 #include "core/diagnostics/error.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 #include "runtime/processes/processes.h"
@@ -221,8 +222,9 @@ TEST_CASE("a rank that is killed is named with its signal") {
     setenv("PMI_RANK", rank, 1);
     setenv("PMI_SIZE", "2", 1);
     if (!freopen((folder / (std::string("err") + rank)).c_str(), "w", stderr)) _exit(99);
-    const std::string model = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
-    execl(MTFC_BINARY, MTFC_BINARY, "run", model.c_str(), "--mesh", "a:2", "--layout", "batch:a", nullptr);
+    const std::string model = std::string(kSourceFolder) + "/models/mnist.json";
+    execl(kTestedProgram, kTestedProgram, "run", model.c_str(), "--mesh", "a:2", "--layout", "batch:a",
+          nullptr);
     _exit(99);
   }
   int worst = 0;
@@ -320,7 +322,7 @@ TEST_CASE("commands run in the interactive shell of a Slurm job, alone, simulate
   const auto printed = [&](const std::string& options) {
     const Outcome outcome =
         outcome_of(fmt::format("cd '{}' && '{}' run one.json --evaluate {} 2>err </dev/null",
-                               folder.path.string(), MTFC_BINARY, options));
+                               folder.path.string(), kTestedProgram, options));
     CAPTURE(folder.read("err"));
     CHECK(outcome.code == 0);
     return outcome.text;

@@ -11,6 +11,7 @@
 #include "cmd/files/files.h"
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
@@ -83,7 +84,7 @@ Expected expected(const Row& row, const Sizes& s) {
 }
 
 CostReport report_of(const Row& row, const Sizes& s) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/testdata/two_layer_gradients/model.json";
+  const std::string file = std::string(kSourceFolder) + "/testdata/two_layer_gradients/model.json";
   std::vector<Diagnostic> warnings;
   const Model model = read_model(
       read_text(file, "model"), file,

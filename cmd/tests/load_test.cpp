@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/safetensors.h"
 
@@ -81,7 +82,7 @@ struct Folder : ScratchFolder {
     const int status =
         std::system(fmt::format("cd '{}'; {} run model.json -q --steps 0 --checkpoint ck {} 2>err "
                                 "</dev/null",
-                                path.string(), MTFC_BINARY, arguments)
+                                path.string(), kTestedProgram, arguments)
                         .c_str());
     return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("err"));
   }
@@ -334,7 +335,7 @@ TEST_CASE("a checkpoint loads into a model that keeps other optimizer state, and
     REQUIRE(
         std::system(fmt::format("cd '{}'; {} run model.json --evaluate --load from --output loss=- {} >out "
                                 "2>err </dev/null",
-                                folder.path.string(), MTFC_BINARY, arguments)
+                                folder.path.string(), kTestedProgram, arguments)
                         .c_str()) == 0);
     return folder.read("out");
   };

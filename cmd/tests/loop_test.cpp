@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -19,15 +20,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kFeedback = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/feedback.json";
-const std::string kPower = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/power.json";
-const std::string kNested = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/nested.json";
+const std::string kFeedback = std::string(kSourceFolder) + "/testdata/loops/feedback.json";
+const std::string kPower = std::string(kSourceFolder) + "/testdata/loops/power.json";
+const std::string kNested = std::string(kSourceFolder) + "/testdata/loops/nested.json";
 
 // Returns the output of a command that must succeed, including its messages.
 std::string said(const std::string& command) {
   const ScratchFolder folder;
   const int status = std::system(
-      fmt::format("MTFC='{}'; {} >'{}' 2>&1 </dev/null", MTFC_BINARY, command, folder / "out").c_str());
+      fmt::format("MTFC='{}'; {} >'{}' 2>&1 </dev/null", kTestedProgram, command, folder / "out").c_str());
   const std::string text = contents(folder / "out");
   INFO(command << "\n" << text);
   CHECK(WIFEXITED(status));

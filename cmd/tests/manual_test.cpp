@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::manual_test {
@@ -22,7 +23,7 @@ constexpr const char* kTopics[] = {"model", "layout",      "data",      "hardwar
 
 std::string page(const std::string& arguments, int width = 80) {
   const auto [code, text] =
-      outcome_of(fmt::format("COLUMNS={} '{}' {} 2>&1 </dev/null", width, MTFC_BINARY, arguments));
+      outcome_of(fmt::format("COLUMNS={} '{}' {} 2>&1 </dev/null", width, kTestedProgram, arguments));
   CHECK(code == 0);
   return text;
 }
@@ -110,7 +111,7 @@ TEST_CASE("help that there is not") {
 TEST_CASE("the topic on hardware names every bundled profile, and no other") {
   std::set<std::string> profiles;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(MTFC_SOURCE_DIR) + "/models/hardware"))
+       std::filesystem::directory_iterator(std::string(kSourceFolder) + "/models/hardware"))
     profiles.insert(entry.path().stem().string());
   REQUIRE(profiles.contains("local"));
   const std::string text = page("help hardware", 200);
@@ -172,7 +173,7 @@ TEST_CASE("the man page of a command has all that its help has") {
     CAPTURE(command);
     const std::string help = page(fmt::format("{} --help", command), 200);
     const std::string man =
-        outcome_of(fmt::format("'{}' man {} | groff -man -Tascii -P-cbou -rLL=200n", MTFC_BINARY, command))
+        outcome_of(fmt::format("'{}' man {} | groff -man -Tascii -P-cbou -rLL=200n", kTestedProgram, command))
             .text;
     for (const std::string& option : found_in(help, "\n  ((?:-[a-z],)?--[a-z-]+)")) {
       CAPTURE(option);
@@ -203,7 +204,7 @@ TEST_CASE("help rows explains every row of a cost report") {
                                        "of a device's 4 GB"};
   std::istringstream report(
       page(fmt::format("cost-report '{}/models/mnist.json' -q --mesh a:4 --layout batch:a --layout hidden:a",
-                       MTFC_SOURCE_DIR),
+                       kSourceFolder),
            200));
   int rows = 0;
   bool begun = false;

@@ -13,6 +13,7 @@
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -40,7 +41,7 @@ struct Use {
 
 Program program_of(const Use& use) {
   const std::string file =
-      fmt::format("{}/testdata/microbatches/{}.json", MTFC_SOURCE_DIR, use.tokens > 0 ? "groups" : "model");
+      fmt::format("{}/testdata/microbatches/{}.json", kSourceFolder, use.tokens > 0 ? "groups" : "model");
   std::vector<std::string> sets;
   if (use.tokens > 0) sets.push_back(fmt::format("tokens={}", use.tokens));
   IncludedFiles includes;

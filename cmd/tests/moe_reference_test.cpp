@@ -12,6 +12,7 @@
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -49,7 +50,7 @@ const std::vector<Split> kSplits = {
 
 Json reference(const std::string& name) {
   return Json::parse(
-      read_text(fmt::format("{}/testdata/moe_reference/{}.json", MTFC_SOURCE_DIR, name), "reference"));
+      read_text(fmt::format("{}/testdata/moe_reference/{}.json", kSourceFolder, name), "reference"));
 }
 
 // The layer with x and t as variables, so that they start from given values and x has a gradient.

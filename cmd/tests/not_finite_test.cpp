@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::not_finite_test {
@@ -74,7 +75,7 @@ struct Folder : ScratchFolder {
   // Returns `exit N: ` and standard error.
   std::string said(const std::string& arguments) const {
     const int status = std::system(fmt::format("cd '{}'; {} run model.json -q {} 2>err </dev/null",
-                                               path.string(), MTFC_BINARY, arguments)
+                                               path.string(), kTestedProgram, arguments)
                                        .c_str());
     return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("err"));
   }
@@ -203,7 +204,7 @@ TEST_CASE("a NaN is printed without its sign, which means nothing") {
   const Outcome outcome = outcome_of(
       fmt::format("cd '{}' && '{}' run model.json --evaluate --simulate --input x=x.npy --input y=y.npy "
                   "--mesh p:2 --layout n:p 2>/dev/null",
-                  folder.path.string(), MTFC_BINARY));
+                  folder.path.string(), kTestedProgram));
   CHECK(outcome.code == 0);
   CHECK(outcome.text == "product nan  sum nan\n");
 }

@@ -12,6 +12,7 @@
 #include "cmd/files/files.h"
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/data/npy.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -25,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::string kFolder = std::string(MTFC_SOURCE_DIR) + "/testdata/optimizers/";
+const std::string kFolder = std::string(kSourceFolder) + "/testdata/optimizers/";
 
 std::string stored(std::string name) {
   std::replace(name.begin(), name.end(), '/', '_');

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::output_test {
@@ -35,9 +36,10 @@ struct Folder : ScratchFolder {
   size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), {})); }
   // Returns `exit N: ` and the standard error of the shell's `command`; $MTFC is the program.
   std::string said(const std::string& command) const {
-    const int status = std::system(fmt::format("cd '{}'; MTFC='{}'; ({}) 2>../{}.err </dev/null",
-                                               path.string(), MTFC_BINARY, command, path.filename().string())
-                                       .c_str());
+    const int status =
+        std::system(fmt::format("cd '{}'; MTFC='{}'; ({}) 2>../{}.err </dev/null", path.string(),
+                                kTestedProgram, command, path.filename().string())
+                        .c_str());
     const std::string err = "../" + path.filename().string() + ".err";
     const std::string text = read(err);
     fs::remove(path / err);

@@ -13,6 +13,7 @@
 
 #include "cmd/files/files.h"
 #include "core/cost/cost.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -26,7 +27,7 @@ constexpr int64_t kBatch = 20, kWidth = 3, kHidden = 5, kStages = 4, kMicro = 5;
 using Values = std::map<std::string, std::vector<double>>;
 
 Program program_of(const std::string& mesh, const std::string& rules) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/models/pipeline.json";
+  const std::string file = std::string(kSourceFolder) + "/models/pipeline.json";
   std::vector<Diagnostic> warnings;
   ModelOverrides overrides;
   overrides.dtype = DType::kF64;

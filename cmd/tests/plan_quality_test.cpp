@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -35,7 +36,7 @@ int64_t counted_cost(const Json& report) {
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> names;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(MTFC_SOURCE_DIR) + "/models/" + folder))
+       std::filesystem::directory_iterator(std::string(kSourceFolder) + "/models/" + folder))
     if (entry.path().extension() == ".json") names.push_back(folder + entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;

@@ -11,6 +11,7 @@
 #include "cmd/files/included_files.h"
 #include "cmd/testing/shell.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -22,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::string kFolder = std::string(MTFC_SOURCE_DIR) + "/testdata/position_reference/";
+const std::string kFolder = std::string(kSourceFolder) + "/testdata/position_reference/";
 
 struct Split {
   const char *mesh, *rules;
@@ -94,7 +95,7 @@ TEST_CASE("a learned bias for each distance gives the model's logits in generati
   for (const char* layout :
        {"", " --mesh a:2 --layout heads:a", " --mesh a:3 --layout places:a,memory_length:a"}) {
     const Outcome found = outcome_of(
-        fmt::format("'{}' verify '{}relative_lm.json' --set beam=2{} 2>&1", MTFC_BINARY, kFolder, layout));
+        fmt::format("'{}' verify '{}relative_lm.json' --set beam=2{} 2>&1", kTestedProgram, kFolder, layout));
     CAPTURE(found.text);
     CHECK(found.code == 0);
     CHECK(found.text.find("decode gives the model's logits at 11 positions") != std::string::npos);

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "cmd/testing/running_command.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -27,7 +28,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+const std::string kMnist = std::string(kSourceFolder) + "/models/mnist.json";
 
 struct Outcome {
   int code = -1;
@@ -37,7 +38,7 @@ struct Outcome {
 // Runs `command` in a shell in which $MTFC is the program.
 Outcome shell(const std::string& command) {
   const ScratchFolder folder;
-  const std::string line = fmt::format("MTFC='{}'; ({}) >'{}' 2>'{}' </dev/null", MTFC_BINARY, command,
+  const std::string line = fmt::format("MTFC='{}'; ({}) >'{}' 2>'{}' </dev/null", kTestedProgram, command,
                                        folder / "out", folder / "err");
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder / "out"), contents(folder / "err")};
@@ -98,7 +99,7 @@ TEST_CASE("check finds mistakes in models and layouts, and says in one line if t
 }
 
 TEST_CASE("check warns of devices that a layout does not use, for people and as JSON, and can refuse them") {
-  const std::string gpt2 = MTFC_SOURCE_DIR "/models/gpt2.json";
+  const std::string gpt2 = std::string(kSourceFolder) + "/models/gpt2.json";
   const std::string idle = "check " + gpt2 + " --set batch=1 --mesh dp:4 --layout batch:dp";
   const Outcome told = mtfc(idle);
   CHECK(told.code == 0);
@@ -120,8 +121,8 @@ TEST_CASE("check warns of devices that a layout does not use, for people and as 
   CHECK(has(uneven.err,
             "'batch' of 4 is split unevenly over the 3 devices along all: the largest part has 2, "
             "50 % above the mean; products take the busiest device "));
-  const std::string cut =
-      "check " MTFC_SOURCE_DIR "/models/transformer_lm.json --mesh dp:4 --layout batch:dp --set batch=16 ";
+  const std::string cut = "check " + std::string(kSourceFolder) +
+                          "/models/transformer_lm.json --mesh dp:4 --layout batch:dp --set batch=16 ";
   CHECK(has(mtfc(cut + "--microbatches 8").err,
             "a microbatch's part of 'batch' has 2 elements for the 4 devices along dp: 2 of them are idle"));
   CHECK(has(mtfc(cut + "--microbatches 8").err, "(use fewer microbatches, make 'batch' at least 32, "));
@@ -409,7 +410,7 @@ std::vector<pid_t> processes_with(const std::string& word) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::error_code error;
     const fs::path program = fs::read_symlink(entry.path() / "exe", error);
-    if (!error && program == fs::path(MTFC_BINARY) && has(contents(entry.path() / "cmdline"), word))
+    if (!error && program == fs::path(kTestedProgram) && has(contents(entry.path() / "cmdline"), word))
       found.push_back(std::stoi(name));
   }
   return found;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/settings.h"
 #include "formats/testing/mutation.h"
@@ -140,7 +141,7 @@ class Pair {
 
 std::string tried_binary() {
   const char* named = std::getenv("MTFC_TRIED");
-  return named ? named : MTFC_BINARY;
+  return named ? named : kTestedProgram;
 }
 
 // Runs the command and returns its exit code with the end of what it says. Sanitizers would end it with 1.
@@ -171,7 +172,7 @@ std::string name_of(const std::string& command) {
 TEST_CASE("every command is tried, or takes no model") {
   std::set<std::string> tried = kWithoutModel;
   for (const char* command : kTried) tried.insert(name_of(command));
-  std::istringstream lines(outcome_of(fmt::format("'{}' --help", MTFC_BINARY)).text);
+  std::istringstream lines(outcome_of(fmt::format("'{}' --help", kTestedProgram)).text);
   std::set<std::string> known;
   bool lists = false;
   for (std::string line; std::getline(lines, line);) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::readme_test {
@@ -28,7 +29,7 @@ struct Example {
 
 // The `$ build/mtfc ...` lines of a document's console blocks, each with the text below it.
 std::vector<Example> examples(const std::string& document) {
-  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/" + document);
+  std::ifstream file(std::string(kSourceFolder) + "/" + document);
   std::vector<Example> found;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
@@ -75,10 +76,10 @@ void check_examples(const std::vector<Example>& all) {
     INFO(example.command);
     std::string command = example.command;
     REQUIRE(command.rfind("build/mtfc ", 0) == 0);
-    command.replace(0, 10, fmt::format("'{}'", MTFC_BINARY));
+    command.replace(0, 10, fmt::format("'{}'", kTestedProgram));
     command = with(command, "build/ck", saved);
     const std::string found =
-        with(outcome_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", MTFC_SOURCE_DIR, command)).text, saved,
+        with(outcome_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", kSourceFolder, command)).text, saved,
              "build/ck");
     CHECK(sorted_lines(without_figures(found)) == sorted_lines(without_figures(example.shown)));
   }
@@ -127,7 +128,7 @@ std::set<std::string> anchors(const std::string& document) {
 }
 
 TEST_CASE("every file and section that a document links to is there") {
-  const std::filesystem::path root = MTFC_SOURCE_DIR;
+  const std::filesystem::path root = kSourceFolder;
   for (const char* name :
        {"README.md", "cmd/README.md", "core/README.md", "formats/README.md", "models/README.md",
         "models/TUTORIAL.md", "runtime/README.md", "scripts/README.md"}) {

@@ -12,6 +12,7 @@
 #include "cmd/testing/shell.h"
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
@@ -21,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Program experts_program(const std::vector<std::string>& sets) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/models/moe_encdec.json";
+  const std::string file = std::string(kSourceFolder) + "/models/moe_encdec.json";
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
   const Model model = read_model(read_text(file, "model"), file, sets, warnings,
@@ -38,7 +39,7 @@ Program experts_program(const std::vector<std::string>& sets) {
 // The metrics of one evaluation or of the first training step.
 Json metrics_of(const std::string& arguments) {
   const Outcome found = outcome_of(
-      fmt::format("'{}' run '{}/models/{} --quiet --metrics -", MTFC_BINARY, MTFC_SOURCE_DIR, arguments));
+      fmt::format("'{}' run '{}/models/{} --quiet --metrics -", kTestedProgram, kSourceFolder, arguments));
   CHECK(found.code == 0);
   return Json::parse(found.text.substr(0, found.text.find('\n')));
 }
@@ -77,8 +78,8 @@ TEST_CASE("the experts train by GShard's recipe as by the other, alike under lay
   for (const char* layout :
        {"", " --mesh a:2 --layout batch:a,experts:a --propagate", " --mesh a:2 --layout heads:a,d_ff:a"}) {
     const Outcome found =
-        outcome_of(fmt::format("'{}' verify '{}/models/moe_encdec.json'{} --set gshard=1{} 2>&1", MTFC_BINARY,
-                               MTFC_SOURCE_DIR, kSizes, layout));
+        outcome_of(fmt::format("'{}' verify '{}/models/moe_encdec.json'{} --set gshard=1{} 2>&1",
+                               kTestedProgram, kSourceFolder, kSizes, layout));
     CAPTURE(found.text);
     CHECK(found.code == 0);
   }
@@ -88,15 +89,15 @@ TEST_CASE("sources have a vocabulary of their own where the model says so, in ge
   const std::string model = fmt::format(
       "'{}/models/transformer_encdec.json'{} --set separate_vocab=1 --set "
       "source_vocab=31 --set input_dropout=0.2",
-      MTFC_SOURCE_DIR, kSizes);
+      kSourceFolder, kSizes);
   for (const char* layout : {"", " --mesh a:2 --layout vocab:a,source_vocab:a"}) {
-    const Outcome found = outcome_of(fmt::format("'{}' verify {}{} 2>&1", MTFC_BINARY, model, layout));
+    const Outcome found = outcome_of(fmt::format("'{}' verify {}{} 2>&1", kTestedProgram, model, layout));
     CAPTURE(found.text);
     CHECK(found.code == 0);
     CHECK(found.text.find("decode gives the model's logits at 9 positions") != std::string::npos);
   }
   const Outcome refused =
-      outcome_of(fmt::format("'{}' generate {} --source-tokens 31 --greedy 2>&1", MTFC_BINARY, model));
+      outcome_of(fmt::format("'{}' generate {} --source-tokens 31 --greedy 2>&1", kTestedProgram, model));
   CHECK(refused.code != 0);
   CHECK(refused.text.find("'source_vocab' has 31") != std::string::npos);
 }

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 
@@ -35,13 +36,13 @@ double largest_difference(const std::string& expected_file, const std::string& f
 }
 
 void check_model(const std::string& name, const std::vector<std::string>& layouts) {
-  const std::string data = std::string(MTFC_SOURCE_DIR) + "/testdata/reference/" + name;
+  const std::string data = std::string(kSourceFolder) + "/testdata/reference/" + name;
   const ScratchFolder folder;
   std::ifstream file(data + "/expected.json");
   const Json expected = Json::parse(file);
   std::string common =
-      fmt::format("'{}' run '{}/models/{}.json' -q --steps {} --metrics '{}/log'", MTFC_BINARY,
-                  MTFC_SOURCE_DIR, name, expected["steps"].size(), folder.path.string());
+      fmt::format("'{}' run '{}/models/{}.json' -q --steps {} --metrics '{}/log'", kTestedProgram,
+                  kSourceFolder, name, expected["steps"].size(), folder.path.string());
   for (const auto& [key, value] : expected["sizes"].items())
     common += fmt::format(" --set {}={}", key, value.dump());
   for (const Json& key : expected["inputs"])
@@ -81,7 +82,7 @@ TEST_CASE("two_layer equals NumPy") {
 }
 
 TEST_CASE("byte_mlp equals NumPy") {
-  const std::string layouts = std::string(MTFC_SOURCE_DIR) + "/models/layouts/";
+  const std::string layouts = std::string(kSourceFolder) + "/models/layouts/";
   check_model("byte_mlp", {"", "--layout '" + layouts + "data_parallel.json'",
                            "--layout '" + layouts + "byte_mlp_model_parallel.json'",
                            "--layout '" + layouts + "byte_mlp_both.json'",

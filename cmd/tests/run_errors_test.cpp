@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::run_errors_test {
@@ -55,7 +56,7 @@ std::string said(const ScratchFolder& folder, const std::string& arguments) {
   folder.write("x.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6})));
   folder.write("i.npy", matrix("<i4", bytes_of(std::vector<int32_t>{1, 2, 3, 4, 1, 2})));
   const int status = std::system(fmt::format("cd '{}' && '{}' run model.json -q {} >out 2>err </dev/null",
-                                             folder.path.string(), MTFC_BINARY, arguments)
+                                             folder.path.string(), kTestedProgram, arguments)
                                      .c_str());
   return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("err"));
 }
@@ -110,7 +111,7 @@ TEST_CASE("an index out of range names the row of the file, in whatever order ro
     const int status =
         std::system(fmt::format("cd '{}' && '{}' run loss.json -q --input labels=labels.npy,rows=1:9 {} "
                                 ">out 2>err",
-                                folder.path.string(), MTFC_BINARY, run)
+                                folder.path.string(), kTestedProgram, run)
                         .c_str());
     CHECK(WEXITSTATUS(status) == 1);
     const std::string error = folder.read("err");
@@ -138,7 +139,7 @@ TEST_CASE("an array whose dimensions have another order names the one that fits"
                      std::string(6 * (shape.ends_with('6') ? 90 : 60) * sizeof(float), '\0')));
     const int status =
         std::system(fmt::format("cd '{}' && '{}' run image.json --evaluate -q --input x=x.npy >out 2>err",
-                                folder.path.string(), MTFC_BINARY)
+                                folder.path.string(), kTestedProgram)
                         .c_str());
     CHECK(WEXITSTATUS(status) == 1);
     CHECK(
@@ -179,7 +180,7 @@ TEST_CASE("an evaluation of initial values is said to be one") {
         "data": {{"x": "random:normal"}}}})",
                              variables));
     REQUIRE(std::system(fmt::format("cd '{}' && '{}' run v.json --evaluate {} >out 2>err",
-                                    folder.path.string(), MTFC_BINARY, options)
+                                    folder.path.string(), kTestedProgram, options)
                             .c_str()) == 0);
     return folder.read("err").find(
                "mtfc: warning: there is no --load, so the variables have their initial values "
@@ -213,7 +214,8 @@ TEST_CASE("what an operation is made of is said to be in it") {
     "outputs": ["loss"], "data": {"x": "random:normal", "labels": "random:int,lo=7,hi=8"}})";
   folder.write("loss.json", loss);
   const int status = std::system(
-      fmt::format("cd '{}' && '{}' run loss.json -q >out 2>err", folder.path.string(), MTFC_BINARY).c_str());
+      fmt::format("cd '{}' && '{}' run loss.json -q >out 2>err", folder.path.string(), kTestedProgram)
+          .c_str());
   CHECK(WEXITSTATUS(status) == 1);
   CHECK(
       folder.read("err") ==

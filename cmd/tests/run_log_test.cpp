@@ -16,6 +16,7 @@
 
 #include "cmd/testing/shell.h"
 #include "cmd/testing/training_folder.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::run_log_test {
@@ -24,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-const std::string kModels = std::string(MTFC_SOURCE_DIR) + "/models/";
+const std::string kModels = std::string(kSourceFolder) + "/models/";
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -42,7 +43,7 @@ std::vector<Json> log_of(const ScratchFolder& folder, const std::string& name) {
 // What scripts/read_events.py, which shares no code with mtfc, finds in the event files of a folder.
 std::vector<std::string> events_of(const ScratchFolder& folder, const std::string& name) {
   REQUIRE(std::system(fmt::format("cd '{}'; python3 '{}/scripts/read_events.py' '{}' >events",
-                                  folder.path.string(), MTFC_SOURCE_DIR, name)
+                                  folder.path.string(), kSourceFolder, name)
                           .c_str()) == 0);
   return lines_of(folder.read("events"));
 }
@@ -128,7 +129,7 @@ TEST_CASE("tokens are the places of sequences") {
       "cd '{}'; '{}' run {}transformer_lm.json --set layers=1 --set d_model=16 --set d_ff=32 --set heads=2 "
       "--set length=10 "
       "--set batch=3 --set vocab=50 --steps 2 --metrics log >out 2>err </dev/null",
-      folder.path.string(), MTFC_BINARY, kModels);
+      folder.path.string(), kTestedProgram, kModels);
   REQUIRE(std::system(command.c_str()) == 0);
   for (const Json& line : log_of(folder, "log")) {
     CHECK(line["samples_per_second"].get<double>() == doctest::Approx(3 / line["step_time"].get<double>()));
@@ -233,7 +234,7 @@ TEST_CASE("a run says where its data comes from, and warns if some of it is rand
   const TrainingFolder folder;
   const std::string run =
       fmt::format("$MTFC run {}mnist.json --set batch=10 --set hidden=8 --steps 1 ", kModels);
-  const std::string digits = std::string(MTFC_SOURCE_DIR) + "/testdata/digits/";
+  const std::string digits = std::string(kSourceFolder) + "/testdata/digits/";
   const auto given = [&](const std::string& input, const std::string& file) {
     return fmt::format("--input {}=idx:'{}{}-idx{}-ubyte.gz' ", input, digits, file,
                        input == "images" ? 3 : 1);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::run_report_test {
@@ -20,12 +21,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kModels = std::string(MTFC_SOURCE_DIR) + "/models/";
+const std::string kModels = std::string(kSourceFolder) + "/models/";
 
 // Returns `exit N: ` and the run's standard error.
 std::string said(const ScratchFolder& folder, const std::string& arguments) {
   const int status = std::system(
-      fmt::format("cd '{}'; '{}' run {} -q 2>err </dev/null", folder.path.string(), MTFC_BINARY, arguments)
+      fmt::format("cd '{}'; '{}' run {} -q 2>err </dev/null", folder.path.string(), kTestedProgram, arguments)
           .c_str());
   return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("err"));
 }

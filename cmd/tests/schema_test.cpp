@@ -14,6 +14,7 @@
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/reference/operation_reference.h"
@@ -39,7 +40,7 @@ std::string python() {
 class Judge {
  public:
   explicit Judge(const std::string& what) {
-    CHECK(said_by(fmt::format("'{}' schema {} -o '{}'", MTFC_BINARY, what, schema())).code == 0);
+    CHECK(said_by(fmt::format("'{}' schema {} -o '{}'", kTestedProgram, what, schema())).code == 0);
   }
 
   std::string add(const std::string& text) {
@@ -51,7 +52,7 @@ class Judge {
   // Returns one line per file.
   std::vector<std::string> judged() const {
     std::string command =
-        fmt::format("{} -W ignore '{}/scripts/validate_schema.py' '{}'", python(), MTFC_SOURCE_DIR, schema());
+        fmt::format("{} -W ignore '{}/scripts/validate_schema.py' '{}'", python(), kSourceFolder, schema());
     for (const std::string& file : files_) command += " '" + file + "'";
     const Outcome outcome = said_by(command);
     INFO(outcome.text);
@@ -94,7 +95,7 @@ bool can_judge() {
   return false;
 }
 
-const fs::path kSource = MTFC_SOURCE_DIR;
+const fs::path kSource = kSourceFolder;
 
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -253,7 +254,7 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
   for (const auto& mistake : mistakes) {
     const std::string &text = mistake.second, file = judge.add(text);
     CAPTURE(text);
-    CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, file)).code == 2);
+    CHECK(said_by(fmt::format("'{}' check '{}'", kTestedProgram, file)).code == 2);
   }
   judge.require_invalid_at(mistakes);
 }
@@ -335,13 +336,13 @@ TEST_CASE("files may name their schema") {
           "inputs": {"x": {"dims": ["n"]}}, "ops": [{"out": "y", "op": "relu", "in": "x"}], "outputs": ["y"]})");
   const std::string layout = folder.write(
       "layout.json", R"({"$schema": "layout.schema.json", "mesh": {"a": 2}, "rules": [["n", "a"]]})");
-  CHECK(said_by(fmt::format("'{}' check '{}' --layout '{}'", MTFC_BINARY, model, layout)).code == 0);
+  CHECK(said_by(fmt::format("'{}' check '{}' --layout '{}'", kTestedProgram, model, layout)).code == 0);
   const std::string number = folder.write("number.json", R"({"$schema": 1, "mtfc": 1, "ops": []})");
-  CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, number))
+  CHECK(said_by(fmt::format("'{}' check '{}'", kTestedProgram, number))
             .text.find("/$schema: expected a string, found a number") != std::string::npos);
   const std::string inner =
       folder.write("inner.json", R"({"mtfc": 1, "ops": [], "inputs": {"x": {"dims": [], "$schema": "a"}}})");
-  CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, inner)).text.find("unknown key '$schema'") !=
+  CHECK(said_by(fmt::format("'{}' check '{}'", kTestedProgram, inner)).text.find("unknown key '$schema'") !=
         std::string::npos);
   if (!can_judge()) return;
   Judge models("model"), layouts("layout");
@@ -399,8 +400,8 @@ TEST_CASE("what commands write fits the schema that mtfc prints for it") {
   for (const auto& [schema, command] : outputs) {
     CAPTURE(command);
     const Outcome outcome =
-        outcome_of(fmt::format("cd '{}/models' && F='{}' && '{}' {} 2>/dev/null </dev/null", MTFC_SOURCE_DIR,
-                               folder.path.string(), MTFC_BINARY, command));
+        outcome_of(fmt::format("cd '{}/models' && F='{}' && '{}' {} 2>/dev/null </dev/null", kSourceFolder,
+                               folder.path.string(), kTestedProgram, command));
     CHECK(outcome.text.size() > 2);
     judges.try_emplace(schema, schema).first->second.add(outcome.text);
   }

@@ -9,6 +9,7 @@
 
 #include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -203,7 +204,7 @@ TEST_CASE("Ctrl-C ends a search with the best so far") {
   RunningCommand search(folder, fmt::format("env MTFC_TERMINAL=2 $MTFC search {}/models/gpt2.json --set "
                                             "layers=2 --devices 16 --mesh 'a:*,b:*,c:*' --top 1000 "
                                             "--format json",
-                                            MTFC_SOURCE_DIR));
+                                            kSourceFolder));
   REQUIRE(eventually([&] { return search.ended() || has(folder.read("err"), ", best "); }));
   search.interrupt();
   CHECK(search.exit_code() == 130);
@@ -217,7 +218,7 @@ TEST_CASE("Ctrl-C ends a search with the best so far") {
   CHECK(found["lower_bound_s"] <= found["shortest_step_s"]);
 }
 
-const std::string kByHand = fmt::format("$MTFC search {}/testdata/search/", MTFC_SOURCE_DIR);
+const std::string kByHand = fmt::format("$MTFC search {}/testdata/search/", kSourceFolder);
 
 TEST_CASE("a convolution written by hand, with many dimensions of which few matter, is searched to the end") {
   const Json found = json_of(kByHand + "conv_by_hand.json --mesh a:4,b:4");

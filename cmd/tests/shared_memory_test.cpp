@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::shared_memory_test {
@@ -27,7 +28,7 @@ Outcome run(const std::string& options, const std::string& before = "") {
   const ScratchFolder folder;
   const std::string command =
       fmt::format("{} '{}' run '{}/models/mnist.json' --steps 3 --metrics {} {} >{} 2>{} </dev/null", before,
-                  MTFC_BINARY, MTFC_SOURCE_DIR, folder / "m", options, folder / "out", folder / "err");
+                  kTestedProgram, kSourceFolder, folder / "m", options, folder / "out", folder / "err");
   Outcome outcome;
   const int status = std::system(command.c_str());
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -103,7 +104,7 @@ TEST_CASE("ranks of one machine whose host names differ, as in containers, form 
   const std::string rank = fmt::format(
       "sh -c 'hostname $0; exec \"$@\"' $NAME '{}' run '{}/models/mnist.json' -q --steps 20 --mesh a:4 "
       "--layout batch:a --set hidden=100",
-      MTFC_BINARY, MTFC_SOURCE_DIR);
+      kTestedProgram, kSourceFolder);
   // Three of them would share two cores, and one would have them for itself.
   const std::string three = std::string(rank).replace(rank.find("$NAME"), 5, "one"),
                     last = std::string(rank).replace(rank.find("$NAME"), 5, "two");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -87,7 +88,7 @@ TEST_CASE("a result that nothing uses is in no program, and show and explain say
     "outputs": ["z"]})");
   const auto said = [&](const std::string& words) {
     const auto [code, text] =
-        outcome_of(fmt::format("cd '{}' && '{}' {} 2>&1", folder.path.string(), MTFC_BINARY, words));
+        outcome_of(fmt::format("cd '{}' && '{}' {} 2>&1", folder.path.string(), kTestedProgram, words));
     return fmt::format("exit {}: {}", code, text);
   };
   for (const char* words : {"show model.json ", "explain model.json "}) {

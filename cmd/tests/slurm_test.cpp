@@ -10,6 +10,7 @@
 
 #include "cmd/testing/shell.h"
 #include "cmd/testing/training_folder.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -26,10 +27,10 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 // The text of an expected batch file for the job's folder.
 std::string expected(const std::string& name, const TrainingFolder& folder) {
-  std::ifstream file(fmt::format("{}/testdata/slurm/{}", MTFC_SOURCE_DIR, name));
+  std::ifstream file(fmt::format("{}/testdata/slurm/{}", kSourceFolder, name));
   REQUIRE(file.good());
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return with(with(text, "/MTFC", MTFC_BINARY), "/FOLDER", folder.path.string());
+  return with(with(text, "/MTFC", kTestedProgram), "/FOLDER", folder.path.string());
 }
 
 const std::string kSlurm = "$MTFC slurm model.json -q --input x=x.npy ";
@@ -157,7 +158,7 @@ TEST_CASE("a folder with checkpoints takes --resume, and the job goes on from th
 TEST_CASE("jobs that are preempted end with the bits of one that nobody stops, and those that fail end") {
   const Outcome outcome =
       outcome_of(fmt::format("MTFC='{}' $HANG_GUARD '{}/scripts/slurm_runs.sh' preemption grace failure 2>&1",
-                             MTFC_BINARY, MTFC_SOURCE_DIR));
+                             kTestedProgram, kSourceFolder));
   if (outcome.code == kUnavailable) {
     MESSAGE("skipped: no cluster of Slurm here: " << outcome.text);
     return;

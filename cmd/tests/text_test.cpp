@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::text_test {
@@ -20,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kModel = std::string(MTFC_SOURCE_DIR) + "/models/byte_mlp.json";
+const std::string kModel = std::string(kSourceFolder) + "/models/byte_mlp.json";
 
 // `option bytes=... option labels=...`; the labels are the bytes after the window.
 std::string over(const std::string& option, const std::string& source) {
@@ -28,8 +29,8 @@ std::string over(const std::string& option, const std::string& source) {
 }
 
 std::vector<Json> metrics_of(const ScratchFolder& folder, const std::string& arguments) {
-  REQUIRE(std::system(fmt::format("'{}' run '{}' -q --metrics '{}' {}", MTFC_BINARY, kModel, folder / "log",
-                                  arguments)
+  REQUIRE(std::system(fmt::format("'{}' run '{}' -q --metrics '{}' {}", kTestedProgram, kModel,
+                                  folder / "log", arguments)
                           .c_str()) == 0);
   std::ifstream log(folder / "log");
   std::vector<Json> lines;
@@ -39,7 +40,7 @@ std::vector<Json> metrics_of(const ScratchFolder& folder, const std::string& arg
 
 // Returns the exit code and everything printed.
 std::pair<int, std::string> outcome(const std::string& arguments) {
-  const Outcome found = outcome_of(fmt::format("'{}' run '{}' {} 2>&1", MTFC_BINARY, kModel, arguments));
+  const Outcome found = outcome_of(fmt::format("'{}' run '{}' {} 2>&1", kTestedProgram, kModel, arguments));
   return {found.code, found.text};
 }
 
@@ -178,7 +179,7 @@ TEST_CASE("targets of every token are to be shifted by one") {
     const Outcome found = outcome_of(
         fmt::format("'{}' run '{}/models/char_lm.json' --steps 1 --set batch=4 --set length=6 --set "
                     "layers=1 --input 'tokens=text:{}' --input 'targets=text:{}{}' 2>&1",
-                    MTFC_BINARY, MTFC_SOURCE_DIR, text, text, shift));
+                    kTestedProgram, kSourceFolder, text, text, shift));
     CHECK(found.code == 0);
     return found.text;
   };

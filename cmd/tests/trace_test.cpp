@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::trace_test {
@@ -17,11 +18,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+const std::string kMnist = std::string(kSourceFolder) + "/models/mnist.json";
 constexpr double kRounding = 0.0011;  // microseconds: times are written to the nanosecond
 
 int shell(const std::string& command) {
-  const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
+  const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", kTestedProgram, command).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

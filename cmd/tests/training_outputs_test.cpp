@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::training_outputs_test {
@@ -42,7 +43,7 @@ const char* const kModel = R"({
 std::vector<Json> lines_of(const ScratchFolder& folder, const std::string& arguments) {
   const auto [code, text] =
       outcome_of(fmt::format("cd '{}' && '{}' run model.json -q --metrics - {} 2>&1 </dev/null",
-                             folder.path.string(), MTFC_BINARY, arguments));
+                             folder.path.string(), kTestedProgram, arguments));
   CAPTURE(text);
   REQUIRE(code == 0);
   std::vector<Json> lines;

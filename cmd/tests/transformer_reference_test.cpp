@@ -13,6 +13,7 @@
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/data/npy.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -47,7 +48,7 @@ const std::vector<Split> kSplits = {kOneDevice,
 class Reference {
  public:
   explicit Reference(const std::string& name)
-      : folder_(fmt::format("{}/testdata/transformer_reference/{}/", MTFC_SOURCE_DIR, name)),
+      : folder_(fmt::format("{}/testdata/transformer_reference/{}/", kSourceFolder, name)),
         expected_(Json::parse(read_text(folder_ + "expected.json", "reference"))) {}
 
   const Json& operator[](const char* key) const { return expected_[key]; }
@@ -91,7 +92,7 @@ struct Use {
 
 Program program_of(const Reference& reference, const Use& use, const std::vector<std::string>& keep) {
   const std::string file =
-      fmt::format("{}/models/{}.json", MTFC_SOURCE_DIR, reference["model"].get<std::string>());
+      fmt::format("{}/models/{}.json", kSourceFolder, reference["model"].get<std::string>());
   std::vector<std::string> sets = {fmt::format("dropout={}", use.dropout)};
   for (const auto& [name, value] : reference["sets"].items())
     sets.push_back(fmt::format("{}={}", name, value.dump()));

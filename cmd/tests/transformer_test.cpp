@@ -17,6 +17,7 @@
 #include "cmd/testing/shell.h"
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
@@ -31,7 +32,7 @@ const char* const kModelParallel = "vocab:cols,d_ff:cols,heads:cols";
 
 Program compiled(const std::string& path, const std::string& mesh, const std::string& rules, const Sets& sets,
                  int64_t microbatches = 1) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
+  const std::string file = std::string(kSourceFolder) + "/" + path;
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
   const Model model =
@@ -52,7 +53,7 @@ CostReport report_of(const Program& program) {
 // Returns the output of `mtfc`, which must succeed.
 std::string printed(const std::string& arguments) {
   const Outcome found = outcome_of(
-      fmt::format("cd '{}' && '{}' </dev/null {} 2>/dev/null", MTFC_SOURCE_DIR, MTFC_BINARY, arguments));
+      fmt::format("cd '{}' && '{}' </dev/null {} 2>/dev/null", kSourceFolder, kTestedProgram, arguments));
   INFO(arguments << "\n" << found.text);
   CHECK(found.code == 0);
   return found.text;
@@ -214,9 +215,9 @@ TEST_CASE("the blocks of the standard library do what they say") {
 
 TEST_CASE("every block of the standard library is among them, and has a doc") {
   const std::string model =
-      read_text(std::string(MTFC_SOURCE_DIR) + "/testdata/std_blocks/model.json", "model");
+      read_text(std::string(kSourceFolder) + "/testdata/std_blocks/model.json", "model");
   size_t blocks = 0;
-  const std::filesystem::path folder = std::filesystem::path(MTFC_SOURCE_DIR) / "models" / "std";
+  const std::filesystem::path folder = std::filesystem::path(kSourceFolder) / "models" / "std";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const JsonValue file = parse_json(read_text(entry.path().string(), "include"), entry.path().string());
     CHECK(file.find("doc") != nullptr);
@@ -238,7 +239,7 @@ TEST_CASE("a library that is not there, and one that is meant") {
   const auto said = [](const std::string& include) {
     const Outcome found = outcome_of(
         fmt::format("echo '{{\"mtfc\": 1, \"include\": [\"{}\"], \"ops\": []}}' | '{}' check - 2>&1", include,
-                    MTFC_BINARY));
+                    kTestedProgram));
     CHECK(found.code == 2);
     return found.text;
   };

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "cmd/testing/generation_cases.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 #include "formats/json/json_value.h"
@@ -221,7 +222,7 @@ TEST_CASE(
       "'{}/scripts/learn_to_reverse.py' --mtfc '{}' --folder '{}' --steps 40 --rows 300 --held-out 70 "
       "--compared 3 "
       "--least 0 >'{}' 2>&1",
-      MTFC_SOURCE_DIR, MTFC_BINARY, folder / "work", folder / "out");
+      kSourceFolder, kTestedProgram, folder / "work", folder / "out");
   CHECK(std::system(command.c_str()) == 0);
   const std::string out = folder.read("out");
   INFO(out);

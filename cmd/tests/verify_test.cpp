@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
@@ -26,8 +27,8 @@ struct Outcome {
 // Runs the program in the folder of the source.
 Outcome mtfc(const std::string& arguments) {
   const ScratchFolder folder;
-  const std::string line = fmt::format("cd '{}' && '{}' {} >'{}' 2>'{}' </dev/null", MTFC_SOURCE_DIR,
-                                       MTFC_BINARY, arguments, folder / "out", folder / "err");
+  const std::string line = fmt::format("cd '{}' && '{}' {} >'{}' 2>'{}' </dev/null", kSourceFolder,
+                                       kTestedProgram, arguments, folder / "out", folder / "err");
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder / "out"), contents(folder / "err")};
 }
@@ -150,7 +151,7 @@ TEST_CASE("compares decode with the model, for every bundled model that has one"
             "\ndecode is not compared: its logits are those of the model only if capacity >= tokens\n"));
   // A decode that goes another way than its model.
   const ScratchFolder folder;
-  std::string text = contents(std::string(MTFC_SOURCE_DIR) + "/models/transformer_lm.json");
+  std::string text = contents(std::string(kSourceFolder) + "/models/transformer_lm.json");
   const std::string call =
       R"("block": "cached_lm_layer", "in": ["x", "position", "seen"], "scope": "layer", "bind": {)";
   REQUIRE(has(text, call));

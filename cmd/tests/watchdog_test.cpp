@@ -16,16 +16,17 @@
 #include <thread>
 
 #include "cmd/testing/running_command.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
 namespace mtfc::watchdog_test {
 namespace {
 
-const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+const std::string kMnist = std::string(kSourceFolder) + "/models/mnist.json";
 
 int shell(const std::string& command) {
-  const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
+  const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", kTestedProgram, command).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -84,7 +85,7 @@ TEST_CASE("a rank that stops while MPI starts is named too") {
   setenv("PMI_FD", std::to_string(ends[0]).c_str(), 1);
   setenv("PMI_RANK", std::to_string(rank).c_str(), 1);
   setenv("PMI_SIZE", "2", 1);
-  execl(MTFC_BINARY, "mtfc", "run", kMnist.c_str(), "-q", "--mesh", "a:2", "--layout", "batch:a",
+  execl(kTestedProgram, "mtfc", "run", kMnist.c_str(), "-q", "--mesh", "a:2", "--layout", "batch:a",
         "--watchdog", limit, nullptr);
   _exit(99);
 }

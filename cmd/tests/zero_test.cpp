@@ -16,6 +16,7 @@
 #include "core/passes/pipeline.h"
 #include "core/program/memory_use.h"
 #include "core/program/program_check.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -26,7 +27,7 @@
 namespace mtfc::zero_test {
 namespace {
 
-const std::string kModel = MTFC_SOURCE_DIR "/models/transformer_lm.json";
+const std::string kModel = std::string(kSourceFolder) + "/models/transformer_lm.json";
 
 struct Use {
   int stage = 0;  // 0: data parallelism alone
@@ -64,7 +65,7 @@ Program program_of(const Use& use) {
   LayoutSources sources;
   sources.mesh = fmt::format("all:{}", use.devices);
   if (use.stage > 0) {
-    sources.file = fmt::format("{}/models/layouts/zero_{}.json", MTFC_SOURCE_DIR, use.stage);
+    sources.file = fmt::format("{}/models/layouts/zero_{}.json", kSourceFolder, use.stage);
     sources.file_text = read_text(sources.file, "layout");
   } else {
     sources.rules = use.rules;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/diagnostics/error.h"
+#include "core/testing/checkout.h"
 
 namespace mtfc::hardware_reader_test {
 
@@ -67,7 +68,7 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
 TEST_CASE("the bundled profiles are read, and named as their files") {
   size_t count = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(MTFC_SOURCE_DIR) / "models/hardware")) {
+       std::filesystem::directory_iterator(std::filesystem::path(kSourceFolder) / "models/hardware")) {
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     const Hardware hardware = read_hardware(text.str(), entry.path().string());

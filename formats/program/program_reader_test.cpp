@@ -9,6 +9,7 @@
 
 #include "core/cost/time_model.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -18,7 +19,7 @@ namespace mtfc::program_reader_test {
 namespace {
 
 std::string saved(const std::string& model, const std::string& mesh, const std::string& rules) {
-  const std::string path = std::string(MTFC_SOURCE_DIR) + "/" + model;
+  const std::string path = std::string(kSourceFolder) + "/" + model;
   std::vector<Diagnostic> warnings;
   LayoutSources layout;
   layout.mesh = mesh;
@@ -56,7 +57,7 @@ TEST_CASE("a saved program that is read and saved again has the same bytes") {
                                                         {"all:4", "batch:all"},
                                                         {"all:3", "hidden:all"},
                                                         {"rows:2,cols:2", "batch:rows,hidden:cols"}})
-    for (const auto& entry : std::filesystem::directory_iterator(std::string(MTFC_SOURCE_DIR) + "/models")) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(kSourceFolder) + "/models")) {
       if (entry.path().extension() != ".json") continue;
       CAPTURE(entry.path().string());
       std::string text;
@@ -77,7 +78,7 @@ TEST_CASE("the order of keys in a program means nothing") {
 }
 
 TEST_CASE("a model is no program") {
-  CHECK_FALSE(is_program(contents(std::string(MTFC_SOURCE_DIR) + "/models/mnist.json")));
+  CHECK_FALSE(is_program(contents(std::string(kSourceFolder) + "/models/mnist.json")));
   CHECK_FALSE(is_program(R"({"mtfc": 1, "doc": "\"mtfc_program\": 1"})"));
   CHECK_FALSE(is_program(""));
   CHECK(is_program("{\"mtfc_program\" : 1}"));

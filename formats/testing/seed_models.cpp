@@ -9,6 +9,7 @@
 
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc {
@@ -21,7 +22,7 @@ std::vector<std::string> files_with(const std::string& word, bool wanted) {
   constexpr size_t kLargest = 20000;
   std::vector<fs::path> paths;
   for (const char* folder : {"models", "testdata"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(MTFC_SOURCE_DIR) / folder))
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(kSourceFolder) / folder))
       if (entry.path().extension() == ".json" && entry.file_size() < kLargest) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> texts;
@@ -112,7 +113,7 @@ std::vector<std::string> example_models() {
 }
 
 IncludeText bundled_include(const IncludeName& name) {
-  const fs::path path = fs::path(MTFC_SOURCE_DIR) / "models" / name.file;
+  const fs::path path = fs::path(kSourceFolder) / "models" / name.file;
   if (!name.standard || !fs::exists(path)) return {{}, "there is no such file"};
   return {contents(path)};
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -76,7 +77,7 @@ std::string answer(const fs::path& folder, const Compiler& compiler) {
 
 TEST_CASE("mistakes are answered with the expected text, in checking and in compiling") {
   std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(fs::path(MTFC_SOURCE_DIR) / "testdata" / "errors"))
+  for (const auto& entry : fs::directory_iterator(fs::path(kSourceFolder) / "testdata" / "errors"))
     if (entry.is_directory()) folders.push_back(entry.path());
   std::sort(folders.begin(), folders.end());
   CHECK(folders.size() >= 40);

@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
 #include "formats/layout/layout_reader.h"
@@ -136,7 +137,8 @@ TEST_CASE("every example of the registry is a model") {
 
 TEST_CASE("models that compilation once failed on compile") {
   int tried = 0;
-  for (const auto& file : std::filesystem::directory_iterator(MTFC_SOURCE_DIR "/testdata/compiles")) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::string(kSourceFolder) + "/testdata/compiles")) {
     const std::string path = file.path().string();
     CAPTURE(path);
     std::vector<Diagnostic> warnings;

@@ -17,6 +17,7 @@
 
 #include "core/model/entry_points.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "formats/program/program_writer.h"
@@ -104,7 +105,7 @@ void check_dump(const std::string& pass, const Dump& dump, const std::string& ex
     for (const std::string& part : dump.parts) CHECK_MESSAGE(expected.find(part) != std::string::npos, part);
 }
 
-const fs::path kPasses = fs::path(MTFC_SOURCE_DIR) / "testdata" / "passes";
+const fs::path kPasses = fs::path(kSourceFolder) / "testdata" / "passes";
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/checkout.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -23,7 +24,7 @@ namespace mtfc::readme_test {
 namespace {
 
 std::vector<std::string> lines() {
-  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/formats/README.md");
+  std::ifstream file(std::string(kSourceFolder) + "/formats/README.md");
   REQUIRE(file.good());
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);

@@ -9,6 +9,7 @@
 
 #include "core/graph/op_registry.h"
 #include "core/op_rules/example.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
@@ -526,7 +527,7 @@ TEST_CASE("definitions are of operations, and exempt is only what has none and i
     CHECK(find_op(exempt.name));
     CHECK(known.count(exempt.name) == 0);
     CHECK(!exempt.reason.empty());
-    const std::string test = contents(fmt::format("{}/{}", MTFC_SOURCE_DIR, exempt.tested_in));
+    const std::string test = contents(fmt::format("{}/{}", kSourceFolder, exempt.tested_in));
     CHECK(test.find(fmt::format("\"{}\"", exempt.name)) != std::string::npos);
   }
 }
