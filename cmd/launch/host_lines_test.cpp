@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cmd/testing/running_command.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::host_lines_test {
 namespace {
@@ -58,10 +59,7 @@ bool is_open(const UniqueFd& file) {
 
 TEST_CASE("idle connections are few, and cost no rank its line") {
   HostLines lines(true);
-  if (!std::getenv("MTFC_SUPERVISOR")) {
-    MESSAGE("SKIPPED: this process cannot listen");
-    return;
-  }
+  if (!std::getenv("MTFC_SUPERVISOR")) return skip_without("network", "this process cannot listen");
   const Supervisor supervisor;
   const UniqueFd first = supervisor.rank(3);
   std::vector<UniqueFd> idle;

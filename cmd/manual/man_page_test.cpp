@@ -7,6 +7,7 @@
 
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::man_page_test {
 namespace {
@@ -32,10 +33,7 @@ CommandTable odd_table() {
 }  // namespace
 
 TEST_CASE("dots, quotes, backslashes and hyphens in a man page") {
-  if (outcome_of("command -v groff").code != 0) {
-    MESSAGE("SKIPPED: groff is not installed, so man pages are not formatted");
-    return;
-  }
+  if (outcome_of("command -v groff").code != 0) return skip_without("groff", "man pages are not formatted");
   const ScratchFolder folder;
   const CommandTable table = odd_table();
   const std::string file = folder.write("page", command_man_page(table, table.commands[0]));

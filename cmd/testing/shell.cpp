@@ -29,4 +29,10 @@ std::string outcome_in_models(const std::string& command) {
   return fmt::format("exit {}: {}", code, text);
 }
 
+std::string python_with(const std::string& package) {
+  for (const char* name : {"python3", "/usr/bin/python3"})
+    if (outcome_of(fmt::format("{} -W ignore -c 'import {}' 2>&1", name, package)).code == 0) return name;
+  return "";
+}
+
 }  // namespace mtfc

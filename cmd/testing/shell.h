@@ -20,4 +20,7 @@ Outcome outcome_of(const std::string& command);
 /// "exit N: "; $MTFC is the program.
 std::string outcome_in_models(const std::string& command);
 
+/// The name of a Python that has this package, or "" if there is none.
+std::string python_with(const std::string& package);
+
 }  // namespace mtfc

@@ -14,6 +14,7 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::completion_test {
 namespace {
@@ -171,10 +172,7 @@ TEST_CASE("bash knows every option that help lists") {
 }
 
 TEST_CASE("fish completes commands, options, values and files") {
-  if (!is_installed("fish")) {
-    MESSAGE("SKIPPED: fish is not installed, so its completion is not tested");
-    return;
-  }
+  if (!is_installed("fish")) return skip_without("fish", "its completion is not tested");
   CHECK(in_fish("mtfc ch") == Words{"check"});
   CHECK(in_fish("mtfc check m.json --form") == Words{"--format"});
   CHECK(in_fish("mtfc check m.json --format ") == Words{"json", "text"});
@@ -195,10 +193,7 @@ TEST_CASE("fish completes commands, options, values and files") {
 }
 
 TEST_CASE("zsh completes commands, options, values and files") {
-  if (!is_installed("zsh")) {
-    MESSAGE("SKIPPED: zsh is not installed, so its completion is not tested");
-    return;
-  }
+  if (!is_installed("zsh")) return skip_without("zsh", "its completion is not tested");
   CHECK(in_zsh("mtfc ch") == Words{"check"});
   CHECK(in_zsh("mtfc check m.json --format ") == Words{"json", "text"});
   CHECK(in_zsh("mtfc schema la") == Words{"layout"});

@@ -18,6 +18,7 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::convolution_test {
 namespace {
@@ -144,10 +145,8 @@ TEST_CASE("batch normalization has the statistics of the whole batch, however it
 }
 
 TEST_CASE("digits are learned by convolutions, and alike where rows and columns are split") {
-  if (!fs::exists(data_folder() + "/t10k-images-idx3-ubyte.gz")) {
-    MESSAGE("SKIPPED: there are no digits in " << data_folder() << "; set MTFC_DATA");
-    return;
-  }
+  if (!fs::exists(data_folder() + "/t10k-images-idx3-ubyte.gz"))
+    return skip_without("digits", "there are none in " + data_folder() + "; set MTFC_DATA");
   const std::vector<Json> expected = learned("", 450);
   CHECK(expected.back()["valid/accuracy"].get<double>() >= 0.97);
   for (const char* layout : {"--mesh p:2 --layout rows:p,rows2:p,rows3:p",

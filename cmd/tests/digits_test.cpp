@@ -13,6 +13,7 @@
 
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::digits_test {
 namespace {
@@ -69,10 +70,8 @@ void write_in_f64(const std::string& path) {
 // If a hidden unit is nearly 0, another order of additions may switch it on or off: the losses of f32 runs
 // can drift apart after some dozen steps. In f64 they can't within 100.
 TEST_CASE("digits are learned, and alike under every layout") {
-  if (!fs::exists(data_folder() + "/t10k-images-idx3-ubyte.gz")) {
-    MESSAGE("SKIPPED: there are no digits in " << data_folder() << "; set MTFC_DATA");
-    return;
-  }
+  if (!fs::exists(data_folder() + "/t10k-images-idx3-ubyte.gz"))
+    return skip_without("digits", "there are none in " + data_folder() + "; set MTFC_DATA");
   const ScratchFolder folder;
   const std::string metrics = folder / "log", exact = folder / "exact.json";
   const std::string model = std::string(kSourceFolder) + "/models/mnist.json";

@@ -14,6 +14,7 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::manual_test {
 namespace {
@@ -60,7 +61,7 @@ std::vector<std::string> json_in(const std::string& text) {
 
 bool has_groff() {
   if (outcome_of("command -v groff").code == 0) return true;
-  MESSAGE("SKIPPED: groff is not installed, so man pages are not formatted");
+  skip_without("groff", "man pages are not formatted");
   return false;
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::output_test {
 namespace {
@@ -150,10 +151,7 @@ TEST_CASE("an output follows links, and replaces what they point to") {
 }
 
 TEST_CASE("no file is written through a link that another user has laid in a folder of all") {
-  if (geteuid() != 0) {
-    MESSAGE("SKIPPED: only root can give a link to another user");
-    return;
-  }
+  if (geteuid() != 0) return skip_without("root", "only root can give a link to another user");
   const Folder folder;
   folder.write("victim", "precious");
   fs::create_directory(folder.path / "shared");

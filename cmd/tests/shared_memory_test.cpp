@@ -13,6 +13,7 @@
 
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::shared_memory_test {
 namespace {
@@ -69,10 +70,8 @@ TEST_CASE("a small /dev/shm ends no run") {
   const auto mount = [](const std::string& size) {
     return fmt::format("unshare -rm sh -c 'mount -t tmpfs -o size={} tmpfs /dev/shm", size);
   };
-  if (std::system((mount("64m") + "' 2>/dev/null").c_str()) != 0) {
-    MESSAGE("skipped: no mount namespaces here");
-    return;
-  }
+  if (std::system((mount("64m") + "' 2>/dev/null").c_str()) != 0)
+    return skip_without("namespaces", "no run has a small /dev/shm");
   struct Case {
     std::string size, options;
   };
@@ -96,10 +95,8 @@ TEST_CASE("a small /dev/shm ends no run") {
 }
 
 TEST_CASE("ranks of one machine whose host names differ, as in containers, form one node") {
-  if (std::system("unshare -u true 2>/dev/null") != 0) {
-    MESSAGE("skipped: no namespaces here");
-    return;
-  }
+  if (std::system("unshare -u true 2>/dev/null") != 0)
+    return skip_without("namespaces", "no ranks have other names of their host");
   const ScratchFolder folder;
   const std::string rank = fmt::format(
       "sh -c 'hostname $0; exec \"$@\"' $NAME '{}' run '{}/models/mnist.json' -q --steps 20 --mesh a:4 "

@@ -12,6 +12,7 @@
 #include "cmd/testing/training_folder.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 #include "core/testing/text.h"
 
 namespace mtfc::slurm_test {
@@ -159,10 +160,7 @@ TEST_CASE("jobs that are preempted end with the bits of one that nobody stops, a
   const Outcome outcome =
       outcome_of(fmt::format("MTFC='{}' $HANG_GUARD '{}/scripts/slurm_runs.sh' preemption grace failure 2>&1",
                              kTestedProgram, kSourceFolder));
-  if (outcome.code == kUnavailable) {
-    MESSAGE("skipped: no cluster of Slurm here: " << outcome.text);
-    return;
-  }
+  if (outcome.code == kUnavailable) return skip_without("slurm", outcome.text);
   CAPTURE(outcome.text);
   CHECK(outcome.code == 0);
   CHECK(has(outcome.text, "DUE TO PREEMPTION"));

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::file_target_test {
 
@@ -34,10 +35,7 @@ TEST_CASE("a link to a file that exists, or does not, is followed to its end") {
 }
 
 TEST_CASE("a link that another user has laid in a folder of all is not followed") {
-  if (geteuid() != 0) {
-    MESSAGE("SKIPPED: only root can give a link to another user");
-    return;
-  }
+  if (geteuid() != 0) return skip_without("root", "only root can give a link to another user");
   constexpr uid_t kOther = 12345, kThird = 12346;
   const ScratchFolder folder;
   folder.write("victim", "precious");
