@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,6 +45,7 @@ struct Process {
   pid_t pid = 0, parent = 0;
   char state = 0;
   std::string name;
+  double seconds = 0;  // of the cores' time
 };
 
 std::vector<Process> processes() {
@@ -54,8 +56,14 @@ std::vector<Process> processes() {
     const std::string stat = contents(entry.path() / "stat");
     const size_t open = stat.find('('), close = stat.rfind(')');
     if (close == std::string::npos || close + 4 > stat.size()) continue;
-    all.push_back({std::stoi(number), std::stoi(stat.substr(close + 4)), stat[close + 2],
-                   stat.substr(open + 1, close - open - 1)});
+    Process one{std::stoi(number), 0, 0, stat.substr(open + 1, close - open - 1)};
+    std::istringstream fields(stat.substr(close + 2));
+    double passed_over = 0, user = 0, system = 0;
+    fields >> one.state >> one.parent;
+    for (int i = 0; i < 9; ++i) fields >> passed_over;
+    fields >> user >> system;
+    one.seconds = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    all.push_back(one);
   }
   return all;
 }
@@ -110,12 +118,31 @@ bool has_begun(const ScratchFolder& folder, RunningCommand& run) {
   return eventually([&] { return run.ended() || !folder.read("log").empty(); });
 }
 
-// All ranks of a loop have been started, and have had the time to begin.
+// The processes of a command: the one that was started, and those below it.
+std::vector<Process> all_of(const RunningCommand& run) {
+  std::vector<Process> all = below(run.process());
+  for (const Process& one : processes())
+    if (one.pid == run.process()) all.push_back(one);
+  return all;
+}
+
+// All ranks of a loop have been started, and have computed for much longer than it takes them to begin.
 bool all_loop(RunningCommand& run, int ranks) {
   const bool found = eventually([&] {
-    return run.ended() || ranks == 1 || ranks_of(below(run.process())).size() >= static_cast<size_t>(ranks);
+    const std::vector<Process> all = ranks_of(all_of(run));
+    const auto computes = [](const Process& rank) { return rank.seconds > 0.3; };
+    return run.ended() || std::count_if(all.begin(), all.end(), computes) >= ranks;
   });
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  return found && !run.ended();
+}
+
+// The command has computed for long enough to be in the middle of its work.
+bool is_at_work(RunningCommand& run) {
+  const bool found = eventually([&] {
+    double seconds = 0;
+    for (const Process& one : all_of(run)) seconds += one.seconds;
+    return run.ended() || seconds > 0.5;
+  });
   return found && !run.ended();
 }
 
@@ -286,8 +313,7 @@ TEST_CASE("commands that have nothing to save end at once") {
     CAPTURE(command);
     const ScratchFolder folder;
     RunningCommand run(folder, "$MTFC " + command);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    REQUIRE_FALSE(run.ended());
+    REQUIRE(is_at_work(run));
     const std::vector<Process> started = below(run.process());
     run.send(SIGTERM);
     CHECK(run.exit_code() == 143);
