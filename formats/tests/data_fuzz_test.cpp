@@ -211,7 +211,7 @@ std::string problem_with(const std::string& spec, bool& read) {
 }
 
 void try_files(const std::vector<SeedFile>& seeds) {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
   const char* dump = std::getenv("MTFC_DUMP");
   const MemoryFile file;
   const Vocabulary none;
@@ -246,7 +246,7 @@ void try_files(const std::vector<SeedFile>& seeds) {
 }  // namespace
 
 TEST_CASE("mutants of sources are taken apart or refused as the user's") {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
   const std::vector<std::string> sources = {
       "random:normal,scale=1/255", "random:uniform,lo=-1,hi=1/2", "random:int,lo=0,hi=min(vocab, 50)",
       "/none.npy,rows=0:vocab",    "idx:/none,rows=1:,scale=2",   "text:/none,shift=1,split=train"};

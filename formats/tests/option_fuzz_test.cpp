@@ -43,7 +43,7 @@ using Attempt = std::function<std::string(Mutator&, std::string& input)>;
 
 // Tries many cases. `attempt` stores its input for the message of a failure.
 void tried(const Vocabulary& vocabulary, const Attempt& attempt) {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
   int64_t accepted = 0, failed = 0;
   FuzzGuard guard;
   for (int64_t i = 0; i < cases && failed < 5; ++i) {

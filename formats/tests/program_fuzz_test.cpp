@@ -84,7 +84,7 @@ std::string problem_with(const std::string& text, bool& is_read) {
 }  // namespace
 
 TEST_CASE("mutants of saved programs are read or refused with a message") {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
   const char* dump = std::getenv("MTFC_DUMP");
   const Seeds seeds;
   REQUIRE(seeds.programs.size() > 100);

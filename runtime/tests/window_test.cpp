@@ -20,8 +20,8 @@
 namespace mtfc::window_test {
 namespace {
 
-constexpr int64_t kCases = kSanitized ? 100 : 500;
-constexpr int64_t kSecondCases = kSanitized ? 40 : 200;
+constexpr int64_t kCases = kSanitized ? 60 : 200;
+constexpr int64_t kSecondCases = kSanitized ? 25 : 80;
 // Larger tensors are drawn again, so that plain loops take no longer than milliseconds.
 constexpr int64_t kMostElements = 4000;
 constexpr int64_t kMostProducts = 200'000;
@@ -252,7 +252,7 @@ void try_seed(uint64_t seed, bool second, int64_t& failed) {
 }
 
 void try_seeds(int64_t cases, bool second) {
-  const int64_t first = setting("MTFC_SEED", 1);
+  const int64_t first = first_seed();
   int64_t failed = 0;
   for (int64_t i = 0; i < cases && failed < 3; ++i)
     try_seed(static_cast<uint64_t>(first + i), second, failed);
