@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace mtfc {
 
@@ -21,6 +23,9 @@ struct Command {
 
 /// All of them, in the order of the alphabet.
 std::span<const Command* const> all_commands();
+
+/// Runs the command that the words after `mtfc` name, and returns its exit code. Throws as commands do.
+int run_command_line(const std::vector<std::string>& words);
 
 extern const Command kCalibrateCommand;
 extern const Command kCheckCommand;

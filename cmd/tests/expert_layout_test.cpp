@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
@@ -35,9 +36,8 @@ const char* kLayer = R"({
 })";
 
 Json report_of(const std::string& model, const std::string& options) {
-  const std::string command =
-      fmt::format("'{}' cost-report '{}' --propagate --format json {} 2>&1", kTestedProgram, model, options);
-  const Outcome found = outcome_of(command);
+  const std::string command = fmt::format("cost-report '{}' --propagate --format json {}", model, options);
+  const Outcome found = outcome_here(command);
   CAPTURE(command);
   CAPTURE(found.text);
   REQUIRE(found.code == 0);

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/reference/operation_reference.h"
 
@@ -30,10 +32,9 @@ Outcome said_by(const std::string& command) {
 }
 
 // A Python that has the validator, or "".
-std::string python() {
-  for (const char* name : {"python3", "/usr/bin/python3"})
-    if (said_by(fmt::format("{} -W ignore -c 'import jsonschema'", name)).code == 0) return name;
-  return "";
+const std::string& python() {
+  static const std::string found = python_with("jsonschema");
+  return found;
 }
 
 // A folder of files and one schema to check them with.
@@ -90,8 +91,7 @@ class Judge {
 
 bool can_judge() {
   if (!python().empty()) return true;
-  MESSAGE(
-      "SKIPPED: no Python has the package jsonschema (Debian: python3-jsonschema), so no schema was judged");
+  skip_without("jsonschema", "no schema is judged (Debian has it in python3-jsonschema)");
   return false;
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
   for (const auto& mistake : mistakes) {
     const std::string &text = mistake.second, file = judge.add(text);
     CAPTURE(text);
-    CHECK(said_by(fmt::format("'{}' check '{}'", kTestedProgram, file)).code == 2);
+    CHECK(outcome_here(fmt::format("check '{}'", file)).code == 2);
   }
   judge.require_invalid_at(mistakes);
 }
