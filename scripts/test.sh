@@ -7,14 +7,14 @@ cd "$(dirname "$0")/.."
 
 scripts/install_packages.sh ccache clang-format iproute2 iptables libnetfilter-queue-dev openssh-client dropbear-bin slurm-wlm munge zsh fish groff-base \
   python3-numpy
-sanitized= whole=OFF core=$PWD/build/libmtfc_core.a
+sanitized= whole=OFF release=$PWD/build
 [ "${1:-}" = "--quick" ] || sanitized=$PWD/build-sanitize
-[ "${1:-}" != "--full" ] || whole=ON core=
+[ "${1:-}" != "--full" ] || whole=ON release=
 scripts/build.sh build -DMTFC_SANITIZED_TESTS="$sanitized" -DMTFC_SANITIZED_CORE=$whole
 cmake --build build --target tests
 if [ "$sanitized" ]; then
   cmake -S . -B "$sanitized" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-Og -g1" \
-    -DMTFC_SANITIZE=address,undefined -DMTFC_CORE="$core" >/dev/null
+    -DMTFC_SANITIZE=address,undefined -DMTFC_RELEASE="$release" >/dev/null
   cmake --build "$sanitized" --target formats_tests runtime_tests $([ $whole = OFF ] || echo core_tests)
 fi
 # Tests may lack nothing (core/testing/skip.h), except for the data beside the checkout, and what takes the rights to make
