@@ -222,7 +222,7 @@ class EveryPlan {
 }  // namespace
 
 TEST_CASE("no combination of ways to run the nodes of a graph costs less than the chosen plan") {
-  const int64_t graphs = setting("MTFC_CASES", kGraphs), first = first_seed();
+  const int64_t graphs = setting("MTFC_CASES", kGraphs), first = setting("MTFC_SEED", 1);
   int64_t compared = 0, is_less = 0;
   for (int64_t seed = first; compared < graphs; ++seed) {
     const RandomGraph graph(static_cast<uint64_t>(seed));
@@ -247,7 +247,7 @@ TEST_CASE("no combination of ways to run the nodes of a graph costs less than th
     CHECK_MESSAGE(chosen.cost <= least, fmt::format("{} against {}", chosen.cost.total, least.total));
   }
   MESSAGE(fmt::format("{} of {} chosen plans cost less than all combinations", is_less, compared));
-  CHECK(is_less <= compared / 50 + 3);
+  CHECK(is_less <= compared / 50);
 }
 
 TEST_CASE("a choice that ends early has a plan that runs, and says so") {

@@ -170,7 +170,7 @@ Model layers(int count) {
 
 TEST_CASE("the choice of a few tensors is the best of all") {
   // MTFC_CASES=500 MTFC_CHOICES=12 takes two minutes.
-  const int64_t cases = setting("MTFC_CASES", kSanitized ? 5 : 40), first = first_seed();
+  const int64_t cases = setting("MTFC_CASES", kSanitized ? 5 : 40), first = setting("MTFC_SEED", 1);
   const auto most = static_cast<size_t>(setting("MTFC_CHOICES", kSanitized ? 4 : 7));
   int compared = 0;
   for (int64_t seed = first, found = 0; found < cases; ++seed) {
@@ -188,7 +188,7 @@ TEST_CASE("the choice of a few tensors is the best of all") {
       compared += compare(model, all, limit);
   }
   MESSAGE(compared << " limits that ask for a choice");
-  CHECK(compared >= cases / 2);
+  CHECK(compared >= cases);
 }
 
 TEST_CASE("of layers, as few as needed are computed again, and the first ones") {

@@ -21,14 +21,14 @@
 namespace mtfc::random_graph_test {
 namespace {
 
-constexpr int64_t kCases = kSanitized ? 60 : 200;
+constexpr int64_t kCases = kSanitized ? 100 : 500;
 constexpr int64_t kAnnotatedCases =
-    kSanitized ? 20 : 80;  // plans of small tensors over several axes take long to choose
-constexpr int64_t kLimitedCases = kSanitized ? 40 : 300;
+    kSanitized ? 30 : 150;  // plans of small tensors over several axes take long to choose
+constexpr int64_t kLimitedCases = kSanitized ? 60 : 100;
 
 // `draw`: gives the case of a seed.
 void compare_random_cases(RandomCase (*draw)(uint64_t), int64_t by_default) {
-  const int64_t cases = setting("MTFC_CASES", by_default), first = first_seed();
+  const int64_t cases = setting("MTFC_CASES", by_default), first = setting("MTFC_SEED", 1);
   int64_t skipped = 0, failed = 0;
   for (int64_t i = 0; i < cases && failed < 3; ++i) {
     const RandomCase drawn = draw(static_cast<uint64_t>(first + i));
@@ -45,7 +45,7 @@ void compare_random_cases(RandomCase (*draw)(uint64_t), int64_t by_default) {
   }
   MESSAGE(fmt::format("{} cases from seed {}, {} skipped for their large values", cases, first, skipped));
   CHECK(failed == 0);
-  CHECK(skipped < cases / 4 + 5);
+  CHECK(skipped < cases / 4 + 1);
 }
 
 TEST_CASE("random graphs give the same under random layouts") {
@@ -57,7 +57,7 @@ TEST_CASE("random graphs give the same under random annotations, propagated or n
 }
 
 TEST_CASE("gradients of random graphs are their slopes") {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
   int64_t compared = 0, failed = 0;
   for (int64_t i = 0; i < cases && failed < 3; ++i) {
     const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
@@ -69,11 +69,11 @@ TEST_CASE("gradients of random graphs are their slopes") {
   }
   MESSAGE(fmt::format("{} slopes compared", compared));
   CHECK(failed == 0);
-  CHECK((cases < kCases || kSanitized || compared > cases / 100));
+  CHECK(compared > cases / 50);
 }
 
 TEST_CASE("random graphs give the same within limits of memory") {
-  const int64_t cases = setting("MTFC_CASES", kLimitedCases), first = first_seed();
+  const int64_t cases = setting("MTFC_CASES", kLimitedCases), first = setting("MTFC_SEED", 1);
   int64_t limits = 0, sets = 0, failed = 0;
   for (int64_t i = 0; i < cases && failed < 3; ++i) {
     const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
@@ -86,7 +86,7 @@ TEST_CASE("random graphs give the same within limits of memory") {
   }
   MESSAGE(fmt::format("{} limits under which tensors are computed again, {} sets of tensors", limits, sets));
   CHECK(failed == 0);
-  CHECK((cases < kLimitedCases || kSanitized || limits + sets > 0));
+  CHECK(limits + sets > cases / 50);
 }
 
 }  // namespace
