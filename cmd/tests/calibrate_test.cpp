@@ -39,8 +39,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// What plain loops of this process reach, the best of three times. Measured rates are neither much lower, nor thousands of
-// times as high.
+// The rates that plain loops of this process reach, the best of three times. Measured rates are neither much lower, nor
+// thousands of times as high.
 struct PlainRates {
   double flops = 0, bytes = 0;
 };

@@ -28,7 +28,7 @@ bool may_gather(const Program& program, const EntryPoint& entry);
 /// sought, for which at most 48 other layouts are compiled, and fewer of large models.
 std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained);
 
-/// What each microbatch gathers of the variables that the layout shards (shard_variables).
+/// The gathers, in every microbatch, of the variables that the layout shards (shard_variables).
 struct RepeatedGathers {
   int64_t microbatches = 1;
   int64_t bytes = 0;  // sent per device in all microbatches
