@@ -17,6 +17,7 @@
 #include "cmd/options/reshard_limit.h"
 #include "cmd/options/text_output.h"
 #include "cmd/terminal/work_watch.h"
+#include "core/model/entry_points.h"
 #include "formats/program/program_writer.h"
 
 namespace mtfc {
@@ -88,7 +89,8 @@ int run(const Options& options) {
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
-  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
+  auto [whole, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
+  const Model model = reduced_to(std::move(whole), options.entry);
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = true;
   compile_options.keep = options.outputs;

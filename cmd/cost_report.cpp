@@ -157,8 +157,9 @@ void show_advice(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
 
 // The model under each layout. If there are several, an illegal one is part of the result, unless all are
 // illegal.
-AdvisedLayouts compared(const Options& options, const Hardware& hardware, const Model& model,
+AdvisedLayouts compared(const Options& options, const Hardware& hardware, const Model& whole,
                         const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
+  const Model model = reduced_to(whole, options.entry);
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = is_for_generation(options.entry);
   if (options.plans_for_hardware) compile_options.hardware = &hardware;

@@ -451,11 +451,10 @@ int run(const Options& options) {
   if (options.fit) return ask_what_fits(options);
   const std::vector<Sources> sources = read_sources(options.model, meshes_to_search(options));
   std::vector<Diagnostic> warnings;
-  const auto [model, fixed] = read_model_and_layouts(sources, options.model, warnings);
-  if (options.annotations) {
-    check_fixed(options, model, fixed.front());
-    return run_over_annotations(options, model, fixed, std::move(warnings));
-  }
+  auto [whole, fixed] = read_model_and_layouts(sources, options.model, warnings);
+  check_fixed(options, whole, fixed.front());
+  if (options.annotations) return run_over_annotations(options, whole, fixed, std::move(warnings));
+  const Model model = reduced_to(std::move(whole), options.entry);
   // On a mesh whose axis of the batch is 1 long, no stage of ZeRO shows.
   if (!std::all_of(fixed.begin(), fixed.end(), has_plain_rules_only) || !model.annotations.empty())
     throw UserError(
@@ -463,7 +462,6 @@ int run(const Options& options) {
         "rules with \"in\", \"propagate\", a stage of ZeRO (\"shard_state_over\", \"regather\") or \"ring\"",
         "search --annotations keeps what is there; search --fit tries stages of ZeRO; cost-report compares "
         "layouts of any kind");
-  check_fixed(options, model, fixed.front());
   const Hardware hardware = hardware_profile(options.hardware);
   if (const auto warning = unmeasured_links_warning(hardware, fixed)) warnings.push_back(*warning);
   const SearchOptions search = search_options(options, model, hardware);

@@ -15,6 +15,7 @@
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_files.h"
 #include "core/cost/cost.h"
+#include "core/model/entry_points.h"
 
 namespace mtfc {
 namespace {
@@ -26,13 +27,16 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
   compile_options.hardware = hardware;
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
-  const auto within_limit = [&](const Model& model, const Layout& layout) {
+  const auto within_limit = [&](const Model& whole, const Layout& layout) {
+    const Model model = reduced_to(whole, options.evaluate ? "evaluate" : "");
     FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
     require_fits(fitted, options.memory_limit);
     for (Diagnostic& note : limit_notes(fitted, options.memory_limit)) warnings.push_back(std::move(note));
     return std::move(fitted.program);
   };
   Program program = make_program(sources, options.model, compile_options, warnings, within_limit);
+  if (options.evaluate)
+    std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "train"; });
   require_fits(program, options.memory_limit);
   require_small_reshards(program, options.reshard_limit);
   return program;

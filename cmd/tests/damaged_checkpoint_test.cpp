@@ -79,7 +79,9 @@ TEST_CASE("a flipped bit is noticed, and the checkpoint before it is named") {
             fmt::format("{}: '{}' is damaged: its contents differ from its checksum{}", file, name, advice));
         CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume " + mesh) == damaged);
         CHECK(folder.said("$RUN --steps 6 --load ck " + mesh) == damaged);
-        CHECK(folder.said("$RUN --evaluate --load " + file + " " + mesh) == damaged);
+        // An evaluation does not read the state of the optimizer.
+        CHECK(folder.said("$RUN --evaluate --load " + file + " " + mesh) ==
+              (name == "h/v/adam_m" ? "exit 0: " : damaged));
         CHECK(folder.names("ck").size() == 2);
       }
     }

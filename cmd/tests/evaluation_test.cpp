@@ -19,6 +19,8 @@
 namespace mtfc::evaluation_test {
 namespace {
 
+using Json = nlohmann::json;
+
 const char* const kModel = R"({
   "mtfc": 1,
   "include": ["std/loss.json"],
@@ -226,6 +228,45 @@ TEST_CASE("batches go to a pipe in order, and what can't be put together is refu
         "'batch' of 4 rows along which they could be put together (--input NAME=FILE,rows=0:4 evaluates one "
         "batch)\n");
   CHECK(folder.read("s.npy") == "");
+}
+
+// Adam keeps two numbers for each weight, and a training step keeps activations; an evaluation needs neither.
+TEST_CASE("an evaluation takes no memory for training, and generation none either") {
+  const ScratchFolder folder;
+  folder.write(
+      "model.json",
+      R"({"mtfc": 1, "dims": {"batch": 2, "in": 1000, "out": 1000}, "inputs": {"x": {"dims": ["batch", "in"]}},
+ "variables": {"w": {"dims": ["in", "out"], "init": {"normal": 1}}},
+ "ops": [{"out": "y", "op": "einsum", "in": ["x", "w"], "dims": ["batch", "out"]},
+         {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": "y"}}],
+ "train": {"loss": "loss", "optimizer": {"kind": "adam", "lr": 0.1}}, "outputs": ["loss"], "data": {"x": "random:normal"}})");
+  const std::string model = folder / "model.json", limit = "--memory-limit 5MB";
+  const auto said = [&](const std::string& command) { return outcome_in_models("$MTFC " + command); };
+  CHECK(said(fmt::format("run {} -q {}", model, limit)).starts_with("exit 2: "));
+  for (const std::string& command :
+       {fmt::format("run {} -q --evaluate --report '{}'", model, folder / "report.json"),
+        fmt::format("cost-report {} -q --entry evaluate -o '{}'", model, folder / "cost.json"),
+        fmt::format("compile {} --entry evaluate -o '{}'", model, folder / "program.txt"),
+        fmt::format("search {} --entry evaluate --devices 1 -q -o '{}'", model, folder / "layout.json")})
+    CHECK(said(command + " " + limit).starts_with("exit 0: "));
+  const Json report = Json::parse(folder.read("report.json")), cost = Json::parse(folder.read("cost.json"));
+  const int64_t weights = 1000 * 1000 * 4;
+  CHECK(cost["layouts"][0]["memory"]["variables"] == weights);
+  CHECK(cost["layouts"][0]["memory"]["optimizer_state"] == 0);
+  CHECK(report["run"]["arena_bytes_per_device"] == cost["layouts"][0]["memory"]["peak_bytes_per_device"]);
+  // ZeRO's third stage still splits what is left.
+  CHECK(said(fmt::format("run {} -q --evaluate --mesh p:4 --layout batch:p,zero:3 --simulate --report '{}'",
+                         model, folder / "report.json")) == "exit 0: ");
+  CHECK(Json::parse(folder.read("report.json"))["measured"]["memory"]["variables"] == weights / 4);
+  // A saved program has its variables in place, but not the memory of the step.
+  REQUIRE(said(fmt::format("compile {} --format json -o '{}'", model, folder / "program.json")) ==
+          "exit 0: ");
+  CHECK(said(fmt::format("run {} -q --evaluate --memory-limit 13MB", folder / "program.json")) == "exit 0: ");
+  const Json decode = Json::parse(
+      outcome_of(fmt::format("{} cost-report '{}/models/char_lm.json' --entry decode --format json -q",
+                             kTestedProgram, kSourceFolder))
+          .text);
+  CHECK(decode["layouts"][0]["memory"]["optimizer_state"] == 0);
 }
 
 }  // namespace mtfc::evaluation_test

@@ -6,6 +6,7 @@
 
 #include "core/graph/expand_composites.h"
 #include "core/graph/op_registry.h"
+#include "core/model/decoding.h"
 #include "core/model/microbatches.h"
 #include "core/model/stored_weights.h"
 #include "core/model/training.h"
@@ -171,6 +172,21 @@ std::vector<VariableDecl> all_variables(const Model& model) {
 
 bool has_train_entry(const Model& model) {
   return model.train || !model.assignments.empty();
+}
+
+Model only_evaluate(Model model) {
+  model.train.reset();
+  model.assignments.clear();
+  model.train_outputs.clear();
+  model.decode.reset();
+  model.is_reduced = true;
+  return model;
+}
+
+Model reduced_to(Model model, std::string_view entry) {
+  if (entry == "evaluate") return only_evaluate(std::move(model));
+  const bool decodes = entry == "decode" || entry == "encode";
+  return decodes && model.decode ? only_decode(std::move(model)) : model;
 }
 
 EntryGraph init_entry(const std::vector<VariableDecl>& variables) {

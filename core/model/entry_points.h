@@ -18,6 +18,13 @@ std::vector<VariableDecl> all_variables(const Model& model);
 /// True if a step changes anything: the model trains, or assigns variables itself.
 bool has_train_entry(const Model& model);
 
+/// The model without all that only training and generation run, so that the state of its optimizer takes no memory.
+/// ZeRO still splits the variables of such a model.
+Model only_evaluate(Model model);
+/// The model as the entry point needs it: only_evaluate() for `evaluate`, only_decode() for `decode` and `encode` where
+/// the model has them, and otherwise the whole model.
+Model reduced_to(Model model, std::string_view entry);
+
 /// The name of the loss among the outputs of a training step; "" if the model does not train.
 std::string loss_name(const Model& model);
 

@@ -68,7 +68,8 @@ bool is_complete(const TensorAnnotation* annotation) {
 
 StateSplit state_split(const Model& model, const Layout& layout, bool of_microbatches) {
   StateSplit split;
-  if (!model.train || layout.mesh.axes().empty()) return split;
+  const bool only_evaluates = model.is_reduced && !model.decode && !layout.state.axes.empty();
+  if ((!model.train && !only_evaluates) || layout.mesh.axes().empty()) return split;
   split.regathered = regathered(model, layout);
   split.axes = layout.state.axes.empty() ? axes_of(*model.train, layout.mesh)
                                          : without_single(layout.state.axes, layout.mesh);
@@ -81,6 +82,7 @@ StateSplit state_split(const Model& model, const Layout& layout, bool of_microba
       split.names.insert(variable.name);
       split.names.insert(variable.name + "/init");
     }
+    if (!model.train) continue;
     for (const VariableDecl& state : state_of(*model.train, variable)) {
       split.names.insert(state.name);
       split.names.insert(state.name + "/init");
@@ -107,6 +109,7 @@ void check_even(const StateSplit& split, const Model& model, const Layout& layou
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
     if (layout.state.variables) check(variable.name, variable.type.dims);
+    if (!model.train) continue;
     check(variable.name + "/grad", variable.type.dims);
     for (const VariableDecl& state : state_of(*model.train, variable)) check(state.name, state.type.dims);
   }
