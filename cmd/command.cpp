@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 
+#include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/manual/topics.h"
 #include "cmd/options/command_line.h"
@@ -26,6 +27,7 @@ std::span<const Command* const> all_commands() {
 }
 
 int run_command_line(const std::vector<std::string>& words) {
+  forget_files();
   const std::string version = version_text();
   CommandParser parser(
       "mtfc",

@@ -47,8 +47,6 @@ void check_names(const RunReportOptions& options) {
                       "name a file for one of them");
     seen.insert(path);
   }
-  if (options.file != "-" && seen.contains(options.file))
-    throw UserError(fmt::format("-o would replace '{}', which is read", options.file), "name another file");
 }
 
 MetricsLog metrics_of(const std::string& path, std::vector<Diagnostic>& warnings) {

@@ -10,6 +10,7 @@
 #include "cmd/running/run_command_line.h"
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_preparation.h"
+#include "cmd/running/same_files.h"
 #include "cmd/running/training.h"
 
 namespace mtfc {
@@ -47,6 +48,9 @@ int run(const RunOptions& options) {
   execution.prepare = [&] { return take_folder(options, folder); };
   execution.open = [&](const Program& program, const std::string& start) {
     data = open_data(program, options, start);
+    std::vector<std::string> read;
+    for (const FileSample& file : files_of(data)) read.push_back(file.path);
+    require_unread(options, read);
     data.sets = preparation.sets();
     data.dtype = preparation.dtype();
   };

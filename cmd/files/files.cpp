@@ -12,7 +12,9 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
@@ -47,6 +49,31 @@ std::string shown_name(const std::string& path, const std::string& what) {
   return "the " + what + (path == "-" ? " from standard input" : " '" + path + "'");
 }
 
+// The regular files of which a command reads some and writes others, by device and inode, whatever their names are.
+using FileIdentity = std::pair<dev_t, ino_t>;
+std::set<FileIdentity>& read_files() {
+  static std::set<FileIdentity> files;
+  return files;
+}
+std::set<FileIdentity>& written_files() {
+  static std::set<FileIdentity> files;
+  return files;
+}
+
+void note_read(const struct stat& facts, const std::string& path) {
+  if (!S_ISREG(facts.st_mode)) return;
+  if (written_files().contains({facts.st_dev, facts.st_ino})) refuse_to_replace(path);
+  read_files().emplace(facts.st_dev, facts.st_ino);
+}
+
+// A file that does not exist yet is none that is read.
+void note_written(const std::string& path) {
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  if (read_files().contains({facts.st_dev, facts.st_ino})) refuse_to_replace(path);
+  written_files().emplace(facts.st_dev, facts.st_ino);
+}
+
 std::string read_open(int file, const std::string& path, const std::string& what) {
   struct stat facts = {};
   std::string text;
@@ -60,6 +87,7 @@ std::string read_open(int file, const std::string& path, const std::string& what
     throw UserError(fmt::format("{} is longer than {} MiB, the most that mtfc reads from {}",
                                 shown_name(path, what), most >> 20,
                                 S_ISREG(facts.st_mode) ? "a file" : "a pipe or a device"));
+  note_read(facts, path);
   return text;
 }
 
@@ -110,6 +138,7 @@ std::string read_regular_text(const std::string& path, const std::string& what) 
 
 void require_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
+  note_written(path);
   const FileTarget target = usable_target(path);
   // A file is replaced by renaming, which its folder must permit.
   const std::string folder = std::filesystem::path(target.path).parent_path().string();
@@ -122,6 +151,15 @@ void require_writable(const std::string& path) {
   fail(path);
 }
 
+void forget_files() {
+  read_files().clear();
+  written_files().clear();
+}
+
+void refuse_to_replace(const std::string& path) {
+  throw UserError("'" + path + "' is read, so it can't be written", "name another file");
+}
+
 void write_text(const std::string& path, const std::string& text) {
   write_pieces(path, [&](const TextSink& sink) { sink(text); });
 }
@@ -132,6 +170,7 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
     make([](std::string_view text) { std::cout << text; });
     return flush_standard_output();
   }
+  note_written(path);
   const FileTarget target = usable_target(path);
   const std::string written = target.replaced ? temporary_name(target.path) : target.path;
   std::optional<UnfinishedFile> unfinished;

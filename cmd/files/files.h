@@ -17,7 +17,7 @@ std::string read_regular_text(const std::string& path, const std::string& what);
 
 /// Writes to `path`, or to standard output for `-`. A file appears complete or not at all: it is written
 /// under another name, synced and renamed; a target that can't be replaced is written directly
-/// (runtime/data/file_target.h). Throws RunError with the system's reason.
+/// (runtime/data/file_target.h). Throws RunError with the system's reason, and UserError as require_writable() does.
 void write_text(const std::string& path, const std::string& text);
 /// The same for a text that `make` passes to its sink piece by piece.
 using TextSink = std::function<void(std::string_view)>;
@@ -32,7 +32,12 @@ FileTarget usable_target(const std::string& path);
 int write_all(int file, std::string_view bytes);
 
 /// Throws RunError with the system's reason if `path` can't be written, without touching it: this is better
-/// known before a long run than after it.
+/// known before a long run than after it. Throws UserError if the command has read a text from the same file, which
+/// would be lost; a text that is read later is refused for the same reason.
 void require_writable(const std::string& path);
+/// Throws UserError, because the command reads this file and would replace it.
+[[noreturn]] void refuse_to_replace(const std::string& path);
+/// Forgets which files have been read and written, because another command begins.
+void forget_files();
 
 }  // namespace mtfc

@@ -149,6 +149,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
 }
 
 void note_given(const CommandLine& line, RunOptions& options) {
+  options.trace_steps_given = line.option("--trace-steps").is_given();
   options.steps_given = line.option("--steps").is_given();
   options.seed_given = line.option("--seed").is_given();
 }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 
+#include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
@@ -69,10 +71,22 @@ void check_checkpoints(const RunOptions& options) {
 
 }  // namespace
 
+void require_unread(const RunFileOptions& options, const std::vector<std::string>& read) {
+  std::error_code error;
+  for (const auto& [file, option] : written_files(options))
+    for (const std::string& other : read)
+      if (std::filesystem::equivalent(file, other, error)) refuse_to_replace(file);
+}
+
 void check(const RunOptions& options) {
   if (options.valid_every > 0 && options.valid.empty())
     throw UserError("--valid-every needs --valid", "give the held-out data with --valid NAME=SPEC");
-  const char* of_training = !options.valid.empty() ? "--valid" : options.steps_given ? "--steps" : nullptr;
+  if (options.trace_steps_given && options.trace.empty())
+    throw UserError("--trace-steps needs --trace", "give the file with --trace FILE.json");
+  const char* of_training = !options.valid.empty()       ? "--valid"
+                            : options.steps_given        ? "--steps"
+                            : options.model.microbatches ? "--microbatches"
+                                                         : nullptr;
   if (options.evaluate && of_training)
     throw UserError(
         fmt::format("{} is for training, but --evaluate reads the data of --input once", of_training),

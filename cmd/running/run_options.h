@@ -45,6 +45,7 @@ struct RunFileOptions {
   std::string hardware;
   std::string trace;
   int64_t trace_steps = 20;
+  bool trace_steps_given = false;
 };
 
 struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOptions, RunFileOptions {
@@ -61,5 +62,7 @@ struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOpti
 
 /// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const RunOptions& options);
+/// Throws UserError if the run would write to a file among `read`.
+void require_unread(const RunFileOptions& options, const std::vector<std::string>& read);
 
 }  // namespace mtfc

@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
@@ -323,9 +325,57 @@ TEST_CASE("two outputs to one place, and sources for one name, are refused") {
   CHECK(refused("--evaluate --steps 1") ==
         refusal("--steps is for training, but --evaluate reads the data of --input once (leave out "
                 "--evaluate or --steps)"));
+  CHECK(refused("--evaluate --microbatches 2") ==
+        refusal("--microbatches is for training, but --evaluate reads the data of --input once (leave out "
+                "--evaluate or --microbatches)"));
+  CHECK(refused("--trace-steps 2") ==
+        refusal("--trace-steps needs --trace (give the file with --trace FILE.json)"));
   CHECK(refused("--evaluate --valid x=a.npy --valid-every 2") ==
         refusal("--valid is for training, but --evaluate reads the data of --input once (leave out "
                 "--evaluate or --valid)"));
+}
+
+// Whatever reads it: the writer would replace what the command has read.
+TEST_CASE("no command writes to a file that it reads") {
+  Folder folder;
+  const std::string layout = R"({"mesh": {"p": 2}, "rules": [["rows", "p"]]})";
+  folder.write("layout.json", layout);
+  folder.write("metrics.jsonl", R"({"step": 0, "loss": 1})"
+                                "\n");
+  folder.write("model.job", kModel);
+  fs::create_symlink("model.json", folder.path / "link.json");
+  REQUIRE(folder.said("$MTFC compile model.json --format json -o program.json") == "exit 0: ");
+  REQUIRE(folder.said("$MTFC run model.json -q --evaluate --output w=w.npy") == "exit 0: ");
+  const std::pair<const char*, const char*> commands[] = {
+      {"compile model.json --format json -o model.json", "model.json"},
+      {"compile model.json --format json -o link.json", "link.json"},
+      {"compile model.json --layout layout.json --format json -o layout.json", "layout.json"},
+      {"cost-report program.json --format json -o program.json", "program.json"},
+      {"cost-report model.json --format json -o model.json", "model.json"},
+      {"diff model.json layout.json layout.json -o layout.json", "layout.json"},
+      {"explain model.json -o model.json", "model.json"},
+      {"show model.json -o model.json", "model.json"},
+      {"search model.json --devices 2 -o model.json", "model.json"},
+      {"search model.json --mesh p:2 --layout rows:p --fit --memory-limit 1MB -o model.json", "model.json"},
+      {"search model.json --mesh p:2 --annotations -o model.json", "model.json"},
+      {"slurm model.job --nodes 1 --checkpoint jobs -o model.job", "model.job"},
+      {"report metrics.jsonl --format text -o metrics.jsonl", "metrics.jsonl"},
+      {"run model.json --report model.json", "model.json"},
+      {"run model.json --trace model.json", "model.json"},
+      {"run model.json --evaluate --load w=w.npy --output w=w.npy", "w.npy"},
+      {"run model.json --evaluate --layout layout.json --simulate --report layout.json", "layout.json"},
+  };
+  std::map<std::string, std::string> before;
+  for (const auto& [command, file] : commands) before[file] = folder.read(file);
+  for (const auto& [command, file] : commands) {
+    INFO(std::string(command));
+    const std::string said = folder.said(fmt::format("$MTFC {}", command));
+    CHECK(said.starts_with("exit 2: "));
+    CHECK(said.ends_with(
+        fmt::format("mtfc: error: '{}' is read, so it can't be written (name another file)\n", file)));
+    CHECK(folder.read(file) == before[file]);
+  }
+  CHECK(fs::is_symlink(folder.path / "link.json"));
 }
 
 }  // namespace mtfc::output_test

@@ -111,7 +111,7 @@ TEST_CASE("what a report can't be made of is one error that names the place") {
   CHECK(folder.said("$MTFC report a.jsonl a.jsonl") ==
         "exit 2: mtfc: error: 'a.jsonl' is given more than once (each file is one run)\n");
   CHECK(folder.said("$MTFC report a.jsonl -o a.jsonl --format text") ==
-        "exit 2: mtfc: error: -o would replace 'a.jsonl', which is read (name another file)\n");
+        "exit 2: mtfc: error: 'a.jsonl' is read, so it can't be written (name another file)\n");
   CHECK(folder.said("$MTFC report a.jsonl --report a.jsonl").starts_with("exit 2: a.jsonl:2:1: error: "));
   CHECK(folder.said("$MTFC report a.jsonl --report model.json")
             .starts_with("exit 2: model.json:1:1: error: the file is not what `mtfc run --report` writes: "));
