@@ -83,6 +83,16 @@ class Trials {
     ++done_;
   }
 
+  // Decides without compiling what can be decided so, of a series that the search has not come to.
+  void rule_out(Series& series) const {
+    try {
+      series.is_done = is_ruled_out(series);
+    } catch (const UserError& error) {
+      series.refused = error;
+      series.is_done = true;
+    }
+  }
+
   bool stopped() {
     if (options_.stops()) is_complete_ = false;
     return !is_complete_;
@@ -212,6 +222,8 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
   each_in_parallel(all.size(), options.threads, [&](size_t i) {
     if (!trials.stopped()) trials.run(all[order[i]]);
   });
+  for (Series& series : all)
+    if (!series.is_done) trials.rule_out(series);
   FitResult result;
   result.trials = trials.count();
   result.is_complete = trials.is_complete();

@@ -124,4 +124,19 @@ TEST_CASE("a search that is stopped while it compiles keeps what fits so far") {
   CHECK(found.fits.size() == 1);
 }
 
+TEST_CASE("a search that is stopped at once still says where the state alone is too large") {
+  const Model model = one_layer();
+  FitOptions options;
+  options.memory_limit = 2 * kWeights + kWeights / 2;
+  options.progress = [](const FitOptions::Progress&) {};
+  options.stops = [] { return true; };
+  const FitResult found = find_fits(model, {shared_batch(1), shared_batch(4)}, hardware(), options);
+  CHECK_FALSE(found.is_complete);
+  CHECK(found.trials == 0);
+  CHECK(found.undecided == std::vector<int64_t>{4});
+  REQUIRE(found.smallest.size() == 2);
+  CHECK(found.smallest[0].layout.mesh.devices() == 1);
+  CHECK(found.smallest[0].is_state_alone);
+}
+
 }  // namespace mtfc::fit_search_test
