@@ -114,6 +114,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool open(JsonKind kind);
   bool close();
   bool fail(size_t offset, std::string message);
+  std::string pointer_of_open() const;
 
   std::string_view text_;
   const std::string& file_;
@@ -165,12 +166,24 @@ bool TreeBuilder::close() {
   return true;
 }
 
+// The JSON pointer of the innermost open container.
+std::string TreeBuilder::pointer_of_open() const {
+  std::string pointer;
+  for (size_t i = 0; i + 1 < open_.size(); ++i) {
+    const JsonValue& parent = *open_[i];
+    pointer =
+        child_pointer(pointer, parent.kind == JsonKind::kObject ? parent.members.back().key
+                                                                : std::to_string(parent.items.size() - 1));
+  }
+  return pointer;
+}
+
 bool TreeBuilder::key(string_t& value) {
   const JsonPlace place = places_.at(token_start());
   end_ = consumed_;
   const auto [first, is_new] = keys_.back().emplace(value, place);
   if (!is_new)
-    errors_.push_back({{file_, place.line, place.column, ""},
+    errors_.push_back({{file_, place.line, place.column, child_pointer(pointer_of_open(), value)},
                        fmt::format("duplicate key '{}'", value),
                        fmt::format("it is first given in line {}", first->second.line)});
   open_.back()->members.push_back({std::move(value), place, {}});

@@ -112,8 +112,8 @@ TEST_CASE("what people often get wrong is said in plain words") {
 
 TEST_CASE("duplicate keys are errors, all of them") {
   CHECK(complaint("{\"a\": 1,\n \"a\": 2, \"b\": {\"a\": 1, \"c\": 2, \"c\": 3}}") ==
-        "f.json:2:2: error: duplicate key 'a' (it is first given in line 1)\n"
-        "f.json:2:32: error: duplicate key 'c' (it is first given in line 2)");
+        "f.json:2:2: error: /a: duplicate key 'a' (it is first given in line 1)\n"
+        "f.json:2:32: error: /b/c: duplicate key 'c' (it is first given in line 2)");
 }
 
 TEST_CASE("nesting is limited") {

@@ -35,8 +35,10 @@ Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
   const std::vector<Cursor> items = at.items("a list of ranks");
   const auto devices = mesh.devices();
   if (static_cast<int64_t>(items.size()) != devices) {
-    at.error(fmt::format("the device order names {} ranks, but the mesh {} has {} devices", items.size(),
-                         mesh.axes().empty() ? "the memory of one device" : to_string(mesh), devices));
+    at.error(fmt::format("the device order names {} rank{}, but the mesh {} has {} device{}", items.size(),
+                         items.size() == 1 ? "" : "s",
+                         mesh.axes().empty() ? "the memory of one device" : to_string(mesh), devices,
+                         devices == 1 ? "" : "s"));
     return mesh;
   }
   std::vector<int64_t> order;
