@@ -69,12 +69,14 @@ std::string fitted_text(const SearchReport& report, const TableOptions& options)
 std::string too_large_text(const SearchReport& report, const TableOptions& options) {
   const std::optional<FoundLayout>& found = report.result.too_large;
   if (!found) return "";
+  const bool may_split = report.layouts.front().report->entry == "train" && found->layout.mesh.devices() > 1;
   return wrapped("",
-                 fmt::format("{} would take {}, but needs {} per device, {} more than the limit of {}",
+                 fmt::format("{} would take {}, but needs {} per device, {} more than the limit of {}{}",
                              printable(layout_text(found->layout)), seconds_text(found->step_s),
                              bytes_beside(found->memory, report.memory_limit),
                              bytes_beside(found->memory - report.memory_limit, report.memory_limit),
-                             memory_text(report.memory_limit)),
+                             memory_text(report.memory_limit),
+                             may_split ? " (search --fit tries it with ZeRO, too)" : ""),
                  " ", options.width);
 }
 
@@ -109,10 +111,11 @@ std::string verdict_text(const SearchReport& report, const TableOptions& options
   const SearchResult& result = report.result;
   std::string text;
   if (result.is_complete || result.is_proved)
-    text = fmt::format("proved: no layout {}is faster than {}, {}{}",
-                       result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "",
-                       shortest_text(result), space_text(report),
-                       result.is_complete ? "" : "; stopped: others may be as good as those that follow");
+    text = fmt::format(
+        "proved: no layout {}is faster than {}, {}{}",
+        result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "", shortest_text(result),
+        space_text(report),
+        result.is_complete ? "" : "; stopped: that those below the first are the next best is not proved");
   else
     text = fmt::format("stopped: {}, {}", stop_text(result), space_text(report));
   if (result.fewer) {
@@ -193,8 +196,9 @@ std::string layout_text(const Layout& layout) {
 
 std::string stop_text(const SearchResult& result) {
   if (result.is_proved)
-    return fmt::format("no layout is faster than {}, but others may be as good as those that follow",
-                       shortest_text(result));
+    return fmt::format(
+        "no layout is faster than {}; that those below the first are the next best is not proved",
+        shortest_text(result));
   if (result.bound_s <= 0)
     return "the best layout so far is not proved to be the best, and there was no time to find how much "
            "faster "
