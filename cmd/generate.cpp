@@ -324,6 +324,22 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
   return interrupted_code(result.signal);
 }
 
+// Opens the weights and the sources. Throws UserError if the results would be written to one of these files.
+void open_files(const Program& program, const GenerateOptions& options, const std::vector<std::string>& loads,
+                Prepared& prepared) {
+  prepared.values = read_loads(program, loads, options.maps);
+  prepared.beginnings.prompt_count = std::max<size_t>(1, options.prompt_count());
+  std::vector<FileSample> files = files_of(prepared.values);
+  if (program.find("encode")) {
+    prepared.beginnings.sources = open_sources(program, options);
+    const std::vector<FileSample> sources = files_of(prepared.beginnings.sources->inputs);
+    files.insert(files.end(), sources.begin(), sources.end());
+  }
+  std::vector<std::string> read = options.maps;
+  for (const FileSample& file : files) read.push_back(file.path);
+  require_unread(options.file, read);
+}
+
 int run(const GenerateOptions& options) {
   limit_spinning();
   check(options);
@@ -366,9 +382,7 @@ int run(const GenerateOptions& options) {
           options.seed);
   };
   execution.open = [&](const Program& program, const std::string&) {
-    prepared.values = read_loads(program, loads, options.maps);
-    prepared.beginnings.prompt_count = std::max<size_t>(1, options.prompt_count());
-    if (program.find("encode")) prepared.beginnings.sources = open_sources(program, options);
+    open_files(program, options, loads, prepared);
   };
   execution.run = [&](const Program& program, Comm& comm) {
     return generate_here(program, options, prepared, comm);

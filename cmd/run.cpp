@@ -48,7 +48,7 @@ int run(const RunOptions& options) {
   execution.prepare = [&] { return take_folder(options, folder); };
   execution.open = [&](const Program& program, const std::string& start) {
     data = open_data(program, options, start);
-    std::vector<std::string> read;
+    std::vector<std::string> read = options.maps;
     for (const FileSample& file : files_of(data)) read.push_back(file.path);
     require_unread(options, read);
     data.sets = preparation.sets();

@@ -60,6 +60,10 @@ std::set<FileIdentity>& written_files() {
   return files;
 }
 
+[[noreturn]] void refuse_to_replace(const std::string& path) {
+  throw UserError("'" + path + "' is read, so it can't be written", "name another file");
+}
+
 void note_read(const struct stat& facts, const std::string& path) {
   if (!S_ISREG(facts.st_mode)) return;
   if (written_files().contains({facts.st_dev, facts.st_ino})) refuse_to_replace(path);
@@ -156,8 +160,10 @@ void forget_files() {
   written_files().clear();
 }
 
-void refuse_to_replace(const std::string& path) {
-  throw UserError("'" + path + "' is read, so it can't be written", "name another file");
+void require_unread(const std::string& path, const std::vector<std::string>& read) {
+  std::error_code error;
+  for (const std::string& other : read)
+    if (std::filesystem::equivalent(path, other, error)) refuse_to_replace(path);
 }
 
 void write_text(const std::string& path, const std::string& text) {

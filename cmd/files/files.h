@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/data/file_target.h"
 
@@ -35,8 +36,8 @@ int write_all(int file, std::string_view bytes);
 /// known before a long run than after it. Throws UserError if the command has read a text from the same file, which
 /// would be lost; a text that is read later is refused for the same reason.
 void require_writable(const std::string& path);
-/// Throws UserError, because the command reads this file and would replace it.
-[[noreturn]] void refuse_to_replace(const std::string& path);
+/// Throws that UserError if `path` is one of the files in `read`, which are read by other means than read_text().
+void require_unread(const std::string& path, const std::vector<std::string>& read);
 /// Forgets which files have been read and written, because another command begins.
 void forget_files();
 

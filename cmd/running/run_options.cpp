@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <map>
 
 #include "cmd/files/files.h"
@@ -72,10 +71,7 @@ void check_checkpoints(const RunOptions& options) {
 }  // namespace
 
 void require_unread(const RunFileOptions& options, const std::vector<std::string>& read) {
-  std::error_code error;
-  for (const auto& [file, option] : written_files(options))
-    for (const std::string& other : read)
-      if (std::filesystem::equivalent(file, other, error)) refuse_to_replace(file);
+  for (const auto& [file, option] : written_files(options)) require_unread(file, read);
 }
 
 void check(const RunOptions& options) {

@@ -343,6 +343,9 @@ TEST_CASE("no command writes to a file that it reads") {
   folder.write("metrics.jsonl", R"({"step": 0, "loss": 1})"
                                 "\n");
   folder.write("model.job", kModel);
+  fs::copy_file(fs::path(kSourceFolder) / "models/char_lm.json", folder.path / "chars.json");
+  REQUIRE(folder.said("$MTFC run chars.json -q --steps 0 --checkpoint ck") == "exit 0: ");
+  fs::rename(folder.path / "ck/step_00000000/variables.safetensors", folder.path / "chars.safetensors");
   fs::create_symlink("model.json", folder.path / "link.json");
   REQUIRE(folder.said("$MTFC compile model.json --format json -o program.json") == "exit 0: ");
   REQUIRE(folder.said("$MTFC run model.json -q --evaluate --output w=w.npy") == "exit 0: ");
@@ -362,6 +365,8 @@ TEST_CASE("no command writes to a file that it reads") {
       {"report metrics.jsonl --format text -o metrics.jsonl", "metrics.jsonl"},
       {"run model.json --report model.json", "model.json"},
       {"run model.json --trace model.json", "model.json"},
+      {"generate chars.json --load chars.safetensors -q --prompt-tokens 1 --length 1 -o chars.safetensors",
+       "chars.safetensors"},
       {"run model.json --evaluate --load w=w.npy --output w=w.npy", "w.npy"},
       {"run model.json --evaluate --layout layout.json --simulate --report layout.json", "layout.json"},
   };
