@@ -68,6 +68,7 @@ bool is_complete(const TensorAnnotation* annotation) {
 
 StateSplit state_split(const Model& model, const Layout& layout, bool of_microbatches) {
   StateSplit split;
+  // An evaluation alone has no optimizer, but ZeRO splits its variables. Generation holds them whole.
   const bool only_evaluates = model.is_reduced && !model.decode && !layout.state.axes.empty();
   if ((!model.train && !only_evaluates) || layout.mesh.axes().empty()) return split;
   split.regathered = regathered(model, layout);

@@ -35,10 +35,11 @@ Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
   const std::vector<Cursor> items = at.items("a list of ranks");
   const auto devices = mesh.devices();
   if (static_cast<int64_t>(items.size()) != devices) {
-    at.error(fmt::format("the device order names {} rank{}, but the mesh {} has {} device{}", items.size(),
-                         items.size() == 1 ? "" : "s",
-                         mesh.axes().empty() ? "the memory of one device" : to_string(mesh), devices,
-                         devices == 1 ? "" : "s"));
+    at.error(fmt::format(
+        "the device order names {} rank{}, but {}", items.size(), items.size() == 1 ? "" : "s",
+        mesh.axes().empty()
+            ? "there is one device"
+            : fmt::format("the mesh {} has {} device{}", to_string(mesh), devices, devices == 1 ? "" : "s")));
     return mesh;
   }
   std::vector<int64_t> order;

@@ -111,11 +111,13 @@ std::string verdict_text(const SearchReport& report, const TableOptions& options
   const SearchResult& result = report.result;
   std::string text;
   if (result.is_complete || result.is_proved)
-    text = fmt::format(
-        "proved: no layout {}is faster than {}, {}{}",
-        result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "", shortest_text(result),
-        space_text(report),
-        result.is_complete ? "" : "; stopped: that those below the first are the next best is not proved");
+    text =
+        fmt::format("proved: no layout {}is faster than {}, {}{}",
+                    result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "",
+                    shortest_text(result), space_text(report),
+                    result.is_complete
+                        ? ""
+                        : "; stopped: layouts that were not tried may be as good as those below the first");
   else
     text = fmt::format("stopped: {}, {}", stop_text(result), space_text(report));
   if (result.fewer) {
@@ -197,7 +199,8 @@ std::string layout_text(const Layout& layout) {
 std::string stop_text(const SearchResult& result) {
   if (result.is_proved)
     return fmt::format(
-        "no layout is faster than {}; that those below the first are the next best is not proved",
+        "no layout is faster than {}, but layouts that were not tried may be as good as those below the "
+        "first",
         shortest_text(result));
   if (result.bound_s <= 0)
     return "the best layout so far is not proved to be the best, and there was no time to find how much "

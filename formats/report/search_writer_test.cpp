@@ -119,7 +119,8 @@ TEST_CASE("what was searched, and whether it is proved") {
   SearchResult partly = stopped;
   partly.is_proved = true;
   CHECK(table(partly, 400)
-            .ends_with(proved + "; stopped: that those below the first are the next best is not proved\n"));
+            .ends_with(proved +
+                       "; stopped: layouts that were not tried may be as good as those below the first\n"));
   // The list shows another member of the family than the fastest one.
   SearchResult varied = stopped;
   varied.best.front().step_s = 6.04e-3;
