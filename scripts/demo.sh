@@ -43,7 +43,7 @@ show build/mtfc cost-report models/mnist.json --mesh all:4 --layout batch:all --
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ -z "$text" ]; then
-  cat README.md formats/README.md models/README.md >"$work/text"
+  cat README.md formats/*.md models/README.md >"$work/text"
   text=$work/text
 fi
 checkpoints=build/demo_checkpoints

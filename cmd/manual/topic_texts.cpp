@@ -1,4 +1,4 @@
-// The texts of the topics. They say in short what README.md and formats/README.md say in full.
+// The texts of the topics. They say in short what README.md and the documents in formats/ say in full.
 
 #include "cmd/manual/topics.h"
 
@@ -121,7 +121,7 @@ $ mtfc run mnist.json --evaluate --load ck --input images=test.npy --input label
 
 constexpr const char* kRows =
     R"(mtfc cost-report predicts what a step of a layout costs. "Per device" means the device for which a figure is largest.
-formats/README.md explains each row in full, under "The rows of a report".
+formats/reports.md explains each row in full, under "The rows of a report".
 
 Time:
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
 #include "core/testing/checkout.h"
+#include "core/testing/documents.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/skip.h"
 #include "formats/hardware/hardware_reader.h"
@@ -105,22 +105,6 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-// Returns the texts between ```json and ``` in the reference.
-std::vector<std::string> reference_examples() {
-  std::ifstream file(kSource / "formats" / "README.md");
-  std::vector<std::string> examples;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("```", 0) == 0) {
-      inside = line == "```json";
-      if (inside) examples.emplace_back();
-    } else if (inside) {
-      examples.back() += line + "\n";
-    }
-  }
-  return examples;
-}
-
 bool is_profile(const std::string& example) {
   return example.find("\"flops\"") != std::string::npos;
 }
@@ -135,7 +119,7 @@ TEST_CASE("bundled models, their library, the models of tests and the reference'
   for (const auto& entry : fs::directory_iterator(kSource / "testdata"))
     if (entry.path().filename() != "errors" && fs::exists(entry.path() / "model.json"))
       judge.add_file(entry.path() / "model.json");
-  for (const std::string& example : reference_examples())
+  for (const std::string& example : examples_of_reference())
     if (example.find("\"mtfc\":") != std::string::npos) judge.add(example);
   judge.require_valid();
 }
@@ -144,7 +128,7 @@ TEST_CASE("bundled layouts are valid") {
   if (!can_judge()) return;
   Judge judge("layout");
   for (const fs::path& file : files_in(kSource / "models" / "layouts")) judge.add_file(file);
-  for (const std::string& example : reference_examples())
+  for (const std::string& example : examples_of_reference())
     if (example.find("mtfc") == std::string::npos && !is_profile(example)) judge.add(example);
   judge.require_valid();
 }
@@ -181,7 +165,7 @@ TEST_CASE(
           "efficiency": {"gelu": 1}, "axes": {"a+b": {"latency_s": 0, "bytes_per_s": 1, "doc": "a link"}},
           "topology": {"kind": "two_level", "devices_per_node": 8}})"};
   for (const fs::path& file : files_in(kSource / "models" / "hardware")) texts.push_back(contents(file));
-  for (const std::string& example : reference_examples())
+  for (const std::string& example : examples_of_reference())
     if (is_profile(example)) texts.push_back(example);
   REQUIRE(texts.size() == 11);
   for (const std::string& text : texts) {

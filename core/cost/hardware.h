@@ -93,9 +93,8 @@ struct Hardware {
   double step_overhead_s = 0;  // added to every kernel, whatever its size
   /// The share of `flops` that a kernel reaches, by the number of its operations. The key is the operation,
   /// or else its class (kernel_classes()); without either, the share is 1, or for products that of a related
-  /// class (formats/README.md, "Hardware profile"). The size of products is that of
-  /// one product of a batch. An operation that computes nothing counts one for each element it touches, if it
-  /// or its class is listed.
+  /// class (formats/hardware.md). The size of products is that of one product of a batch. An operation that
+  /// computes nothing counts one for each element it touches, if it or its class is listed.
   std::map<std::string, Curve> efficiency;
   // Takes the place of `efficiency` for product_classes(): by shape
   std::map<std::string, ProductTable> products;

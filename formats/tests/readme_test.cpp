@@ -1,9 +1,8 @@
-// The examples of formats/README.md are files that mtfc reads, and the names in its tables exist.
+// The examples of the documents in formats/ are files that mtfc reads, and the names in their tables exist.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -13,7 +12,7 @@
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
 #include "core/passes/pipeline.h"
-#include "core/testing/checkout.h"
+#include "core/testing/documents.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -23,35 +22,12 @@
 namespace mtfc::readme_test {
 namespace {
 
-std::vector<std::string> lines() {
-  std::ifstream file(std::string(kSourceFolder) + "/formats/README.md");
-  REQUIRE(file.good());
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
-// Returns the texts between ``` json and ```.
-std::vector<std::string> json_examples() {
-  std::vector<std::string> examples;
-  bool inside = false;
-  for (const std::string& line : lines()) {
-    if (line.rfind("```", 0) == 0) {
-      inside = line == "```json";
-      if (inside) examples.emplace_back();
-    } else if (inside) {
-      examples.back() += line + "\n";
-    }
-  }
-  return examples;
-}
-
 // The names in backticks in the rows of the table with this head, in `columns` columns starting at
 // `first_column`.
 std::set<std::string> names_in_table(const std::string& head, size_t first_column, size_t columns) {
   std::set<std::string> names;
   bool inside = false;
-  for (const std::string& line : lines()) {
+  for (const std::string& line : lines_of_reference()) {
     if (line == head) inside = true;
     if (line.empty()) inside = false;
     if (!inside) continue;
@@ -73,7 +49,7 @@ std::set<std::string> names_in_table(const std::string& head, size_t first_colum
 TEST_CASE("the examples of the reference are read without an error or a warning") {
   std::vector<std::string> models, layouts, programs;
   size_t profiles = 0;
-  for (const std::string& example : json_examples()) {
+  for (const std::string& example : examples_of_reference()) {
     CAPTURE(example);
     std::vector<Diagnostic> warnings;
     if (is_program(example)) {
