@@ -47,7 +47,7 @@ void write_all(const fs::path& folder, const CommandTable& table) {
 int run(const Options& options, const CommandLine& line) {
   if (options.folder) {
     if (!options.name.empty() || line.option("-o").is_given())
-      throw UserError("--all writes all pages", "leave out the name of the page and -o");
+      throw UserError("--all excludes the name of a page and -o", "it writes all pages to a folder");
     write_all(*options.folder, line.table());
   } else {
     write_text(options.file, man_page(line, options.name));

@@ -128,7 +128,7 @@ void require_sources(const Model& model, const std::optional<Dim>& sequences, co
   const std::vector<InputDecl> inputs =
       model.decode->held.empty() ? std::vector<InputDecl>() : encode_inputs(model);
   if (inputs.empty() && options.has_sources())
-    throw UserError(fmt::format("the model '{}' reads nothing before it generates", model.name),
+    throw UserError(fmt::format("the model '{}' takes no input sequence", model.name),
                     "leave out --input, --source and --source-tokens, and give a prompt");
   for (const InputDecl& input : inputs)
     if (!sequences || input.type.dims.empty() || input.type.dims[0] != *sequences)

@@ -44,17 +44,16 @@ void require_no_launcher(const char* option);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {
-  /// Returns what the model is compiled with unless the user says otherwise. Called by the process that speaks; all
-  /// ranks compile with it.
+  /// Returns the defaults for options that the user did not give. Rank 0 calls it and broadcasts the answer, with which
+  /// all ranks compile.
   std::function<Defaults()> defaults = [] { return Defaults(); };
-  /// Returns a text that all ranks compile with, as Sources::told. Called by the process that speaks, before it
-  /// compiles.
+  /// Returns a text with which all ranks compile, as Sources::told. Rank 0 calls it before it compiles.
   std::function<std::string()> tell = [] { return std::string(); };
   /// The profile that Sources::hardware_text is read from (cmd/options/hardware_profile.h), or "".
   std::string hardware = {};
   /// Compiles what has been read to a program, which is the same on every rank.
   std::function<Program(const Sources&, std::vector<Diagnostic>& warnings)> compile;
-  /// Called once, by the process that speaks, after it has compiled; throws if a file can't be written, say.
+  /// Called once, by rank 0, after it has compiled; throws if a file can't be written, for example.
   std::function<void(const Program&)> require_ready = [](const Program&) {};
   /// Called by the same process after warnings are shown; returns the text that all ranks then get for `open`.
   std::function<std::string()> prepare = [] { return std::string(); };

@@ -148,7 +148,7 @@ sigset_t handled_signals() {
 // not reach it in addition to the signal that is passed on; but only the terminal's own group may read from
 // the terminal, which ranks have no need to do.
 [[noreturn]] void become(const std::vector<std::string>& command, pid_t parent, int out, int err) {
-  // Ranks end by themselves when it dies (runtime/processes/job.h).
+  // The launcher dies with the process that started it. Its ranks notice that and exit (runtime/processes/job.h).
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kExitRunFailed);
   setpgid(0, 0);

@@ -118,12 +118,11 @@ std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) 
        "",
        Severity::kNote},
       {{},
-       fmt::format(
-           "what is computed again takes {} (lower bound: {}), and the predicted step {} in place of {}; the "
-           "peak of memory falls from {} to {} (lower bound: {})",
-           seconds_text(made.seconds), seconds_text(least), seconds_text(made.step_s),
-           seconds_text(made.step_before_s), bytes_beside(made.memory_before, limit),
-           bytes_beside(made.memory, limit), bytes_beside(made.least_memory, limit)),
+       fmt::format("recomputation takes {} a step (lower bound: {}), and the predicted step {} instead of "
+                   "{}; the peak of memory falls from {} to {} (lower bound: {})",
+                   seconds_text(made.seconds), seconds_text(least), seconds_text(made.step_s),
+                   seconds_text(made.step_before_s), bytes_beside(made.memory_before, limit),
+                   bytes_beside(made.memory, limit), bytes_beside(made.least_memory, limit)),
        "",
        Severity::kNote}};
   notes.insert(notes.end(), recomputed.begin(), recomputed.end());

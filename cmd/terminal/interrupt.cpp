@@ -241,7 +241,8 @@ InterruptGuard::InterruptGuard(double patience, std::function<std::string()> rea
   interrupts.work.reason = std::move(reason);
 }
 
-// After a signal the main thread goes on to its end, and the time for that runs.
+// If a signal has come, the main thread keeps the rest of its time to return from main(). If the first signal comes
+// later, it ends the process at once.
 InterruptGuard::~InterruptGuard() {
   Interrupts& interrupts = Interrupts::the();
   const std::lock_guard lock(interrupts.mutex);

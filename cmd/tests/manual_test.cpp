@@ -106,7 +106,7 @@ TEST_CASE("help that there is not") {
         "exit 2: mtfc: error: there is no command and no topic 'nonsense' (mtfc help lists all commands and "
         "topics)\n");
   CHECK(outcome_in_models("$MTFC man run --all x") ==
-        "exit 2: mtfc: error: --all writes all pages (leave out the name of the page and -o)\n");
+        "exit 2: mtfc: error: --all excludes the name of a page and -o (it writes all pages to a folder)\n");
 }
 
 TEST_CASE("the topic on hardware names every bundled profile, and no other") {

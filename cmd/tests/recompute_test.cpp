@@ -101,7 +101,7 @@ TEST_CASE("what is computed again is said, and a limit that can't be kept is ref
   CHECK(said.starts_with("exit 0: mtfc: note: to fit into 88 MiB, the backward pass computes "));
   CHECK(said.find(" tensors again: ") != std::string::npos);
   CHECK(said.find("layer_*/") != std::string::npos);
-  CHECK(said.find("mtfc: note: what is computed again takes ") != std::string::npos);
+  CHECK(said.find("mtfc: note: recomputation takes ") != std::string::npos);
   CHECK(said.find(" (lower bound: ") != std::string::npos);
   CHECK(outcome_in_models(lm + "88MiB -q") == "exit 0: ");
   const std::string refused = outcome_in_models(lm + "1MiB");

@@ -296,7 +296,7 @@ TEST_CASE("broken .npy files") {
   CHECK(said(folder, "--input x=x.npy --input i=i.npy,scale=2") ==
         "exit 2: --input: error: i=i.npy,scale=2: a scale needs floating point, but the input 'i' is i32\n");
   CHECK(said(folder, "--input x=x.npy --input i=random:normal") ==
-        "exit 2: --input: error: i=random:normal: fractions can't feed the input 'i', which is i32 "
+        "exit 2: --input: error: i=random:normal: this source gives fractions, but the input 'i' is i32 "
         "(random:int,hi=N gives whole numbers)\n");
   CHECK(said(folder, "--input x=x.npy --input i=i.npy --valid x=randm:normal") ==
         "exit 2: --valid: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)\n");

@@ -293,8 +293,8 @@ TEST_CASE("translations that can't be made are refused with a reason") {
              "before it "
              "generates (give --source-tokens 1,2,3 or --input sources=FILE.npy)"));
   CHECK(refused(lm, "--source a") ==
-        line("the model 'char_lm' reads nothing before it generates (leave out --input, --source and "
-             "--source-tokens, and give a prompt)"));
+        line("the model 'char_lm' takes no input sequence (leave out --input, --source and --source-tokens, "
+             "and give a prompt)"));
   CHECK(refused(kTranslate, "--source a --source-tokens 1") ==
         line("--source and --source-tokens exclude each other (give one kind)"));
   CHECK(refused(kTranslate, "--source-tokens 1 --input sources=x.npy") ==

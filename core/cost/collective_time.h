@@ -6,9 +6,9 @@
 //                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; across nodes each element travels once to each node
-//                                (runtime/comm/mpi/two_level.h). If a group has fewer members on its last node than on
-//                                the others, these take longest: they exchange as much with the other nodes as all
-//                                members of a larger node together.
+//                                (runtime/comm/mpi/two_level.h). A last node with fewer members than the others is the
+//                                slowest: its few members exchange as much with the other nodes as all members of a
+//                                larger node together.
 //
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.

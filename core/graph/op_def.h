@@ -159,8 +159,8 @@ struct Factor {
   std::vector<Piece> pieces = {};  // for kMoved
   double fill = 0;                 // the value of elements of the result that no piece gives
   int64_t parts = 0;               // above 0: a multiple of the number of shards (core/op_rules/parts.h)
-  // Dimensions of operands that the shards of this one read: where axes split this dimension, they split those by
-  // windows
+  // Dimensions of operands that this factor reads through windows. Axes that split the factor split these too, with
+  // halos
   std::vector<OperandWindow> windows = {};
 };
 

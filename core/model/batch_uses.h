@@ -39,10 +39,11 @@ struct BatchUses {
   PerTensor<bool> learned;
 };
 
-/// `batch`: the first dimension of the inputs, to be cut into `microbatches` parts of whole units. For what is learned,
-/// data are at hand as a whole: total / count is a mean where count depends on data alone. Composites are looked at as
-/// what they expand into. Example: loss = reduce_mean(softmax_cross_entropy(x·w, labels)) has x·w and the cross-entropy
-/// as kRows, the loss as kMean, w as kNone; exp(loss) is kWhole, and so is a softmax over the batch.
+/// `batch`: the first dimension of the inputs, to be cut into `microbatches` parts of whole units. `total / count` is
+/// taken for a mean if `count` depends on data alone (it is not `learned`), because the data of all microbatches are
+/// known before the first one runs. Composites are looked at as the operations that they expand into. Example:
+/// loss = reduce_mean(softmax_cross_entropy(x·w, labels)) has x·w and the cross-entropy as kRows, the loss as kMean, w
+/// as kNone; exp(loss) is kWhole, and so is a softmax over the batch.
 BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std::string>& trained,
                      int64_t microbatches);
 

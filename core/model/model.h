@@ -98,7 +98,8 @@ struct HeldTensor {
 };
 
 /// A tensor of the model's own graph that fills the places of a cache for all positions of a prompt. The entry point
-/// `prompt` computes it at once. The cache has its dimensions, in any order, but places where the tensor has positions.
+/// `prompt` computes it at once. Tensor and cache have the same dimensions, in any order, except that the tensor's
+/// dimension `position` is the cache's dimension `place`.
 struct PromptTensor {
   std::string cache;
   TensorId tensor = kNoTensor;

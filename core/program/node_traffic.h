@@ -2,9 +2,8 @@
 // The bytes that a program sends between nodes, the groups of devices that share memory. Each element crosses to
 // another node once, whatever the number of devices there that need it or add to it (runtime/comm/mpi/two_level.h):
 //
-//   all_reduce       n elements over k nodes: each node sends its sums of the pieces of the others, and then its own
-//   piece
-//                    to each of them, 2*n*(k-1)/k in all
+//   all_reduce       n elements over k nodes, each of which reduces one piece: a node sends each other node its sum of
+//                    that node's piece, and then its own finished piece, 2*n*(k-1)/k elements in all
 //   reduce_scatter   each node sends its sum of every piece that a device of another node keeps
 //   all_gather       each node sends its parts to each other node
 //   other kinds      what devices send to devices of other nodes

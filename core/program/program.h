@@ -59,8 +59,8 @@ inline std::string tensor_name(const Value& value) {
   return tensor_name(value.name);
 }
 
-// A gradient's buffer holds the complete gradient of a variable, or its sum over the microbatches so far. What devices
-// have of a gradient before it is reduced is an activation, unless both share a buffer.
+// A gradient's buffer holds the complete gradient of a variable, or its sum over the microbatches so far. A gradient
+// that is still partial lives in a buffer of activations, unless it is reduced in place.
 enum class BufferKind { kVariable, kInput, kActivation, kGradient, kWorkspace };
 template <>
 inline constexpr auto kEnumNames<BufferKind> =

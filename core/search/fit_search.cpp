@@ -215,7 +215,7 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
                     const FitOptions& options) {
   check_invariant(options.memory_limit > 0, "everything fits without a limit");
   if (!has_train_entry(model))
-    throw UserError("what fits is asked of a training step, and the model does not train");
+    throw UserError("the search for what fits needs a training step, and the model does not train");
   std::vector<Series> all = all_series(model, layouts);
   Trials trials(model, hardware, options, all.size());
   const std::vector<size_t> order = likely_first(model, all);

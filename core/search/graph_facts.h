@@ -23,8 +23,8 @@ struct NodeFacts {
   bool may_fuse = false;
   bool is_replaced =
       false;  // may be replaced by other operations (OpDef::split_rule); nothing is known of it
-  /// Under every legal layout, it takes and gives its tensors in their own shardings, whole operands and results that
-  /// are partial over what it reduces.
+  /// Under every legal layout it needs no resharding: it reads its operands as they are sharded, none of them partial,
+  /// and makes its results as they are sharded, partial over the axes of the factors that it reduces.
   bool is_plain = false;
   std::vector<Factor> factors = {};
 };

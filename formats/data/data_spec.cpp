@@ -263,7 +263,7 @@ void SpecReader::check_dtype() const {
   if (!input_.dtype || is_float(*input_.dtype)) return;
   const std::string dtype = to_string(*input_.dtype);
   if (kind_ == SourceKind::kRandom && random_.kind != RandomKind::kInteger)
-    fail(fmt::format("fractions can't feed the input '{}', which is {}", input_.name, dtype),
+    fail(fmt::format("this source gives fractions, but the input '{}' is {}", input_.name, dtype),
          "random:int,hi=N gives whole numbers");
   if (scale_ != 1)
     fail(fmt::format("a scale needs floating point, but the input '{}' is {}", input_.name, dtype));

@@ -215,9 +215,8 @@ TEST_CASE("a spec is checked against the dtype of its input, and without its fil
     return "";
   };
   CHECK(said({"x", DType::kI32}, "random:normal") ==
-        "--input: error: x=random:normal: fractions can't feed the input 'x', which is i32 (random:int,hi=N "
-        "gives "
-        "whole numbers)");
+        "--input: error: x=random:normal: this source gives fractions, but the input 'x' is i32 "
+        "(random:int,hi=N gives whole numbers)");
   CHECK(
       said({"x", DType::kI64}, "random:int,hi=3,scale=0.5") ==
       "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, but the input 'x' is i64");

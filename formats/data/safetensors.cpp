@@ -64,7 +64,8 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::kShape && state_ != State::kOffsets) return unexpected(fmt::format("{}", value));
     if (value > static_cast<uint64_t>(INT64_MAX))
-      fail(fmt::format("has the impossible number {} for '{}'", value, entry().name));
+      fail(fmt::format("has the {} {} for '{}', which is too large",
+                       state_ == State::kShape ? "size" : "offset", value, entry().name));
     std::vector<int64_t>& numbers = *(state_ == State::kShape ? entry().shape : entry().offsets);
     if (numbers.size() == kMostDimensions) fail(fmt::format("has too long a list for '{}'", entry().name));
     numbers.push_back(static_cast<int64_t>(value));

@@ -174,7 +174,9 @@ TEST_CASE("broken files are refused with the reason") {
   CHECK(refusal(file_of("{" + entry("w", "[0,8]", "[4611686018427387904,4]") + "}", 8)) ==
         head + "says that 'w' has impossibly large sizes");
   CHECK(refusal(file_of("{" + entry("w", "[0,8]", "[9223372036854775808]") + "}", 8)) ==
-        head + "has the impossible number 9223372036854775808 for 'w'");
+        head + "has the size 9223372036854775808 for 'w', which is too large");
+  CHECK(refusal(file_of("{" + entry("w", "[0,9223372036854775808]") + "}", 8)) ==
+        head + "has the offset 9223372036854775808 for 'w', which is too large");
   CHECK(refusal(file_of("{" + entry("a", "[0,8]") + "," + entry("b", "[4,12]") + "}", 12)) ==
         head + "lets 'a' and 'b' overlap");
   CHECK(refusal(file_of("{" + entry("a", "[0,8]") + "," + entry("b", "[12,20]") + "}", 20)) ==

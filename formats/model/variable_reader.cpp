@@ -79,8 +79,8 @@ std::string name_from_here(std::string_view name, const ModelDraft& draft) {
   return scope + std::string(name);
 }
 
-// The tensor of the model that fills the cache for the positions of a prompt. A model without it reads prompts token by
-// token, so that a block for decode serves models whose own blocks are of other authors.
+// The tensor of the model that fills the cache for the positions of a prompt. A missing tensor is no error, but makes
+// the model read prompts token by token: a shared block for decode may be combined with blocks that do not provide it.
 void read_prompt(const Cursor& at, const VariableDecl& cache, ModelDraft& draft) {
   const std::optional<std::string> path = at.string("the name of a tensor of the model");
   if (!path) return;

@@ -3,13 +3,14 @@
 // core/op_rules/conv_plan.h for the dimensions, convolution_loops.h for the loops, and convolution_tiles.h for the
 // innermost ones.
 //
-// No patches are copied: tiles of the result read x in place. The filter is copied panel by panel where contracted
-// elements lie side by side in x, as in forward convolutions with channels last; threads share the rows of the result.
-// Where positions of the batch or the group do, as in gradients of filters, threads share blocks of the result, and
-// parts of the sums if the result is small. Parts are fixed by the shapes and added in order.
+// No patches are copied: tiles of the result read x in place. The elements that lie side by side in x decide the rest:
 //
-// Padding is multiplied like zeros of x, where it lies beside elements of it. So an infinity in the filter makes NaNs
-// of it.
+//   contracted elements, as in forward convolutions with channels last: The filter is copied panel by panel, and
+//     threads share the rows of the result.
+//   positions of the batch or the group, as in gradients of filters: Threads share blocks of the result and, if it is
+//     small, parts of its sums. Shapes fix the parts, which are added in order.
+//
+// Padding beside elements of x is multiplied as zeros, so an infinity in the filter makes NaN there.
 
 #include "runtime/compute/kernel.h"
 

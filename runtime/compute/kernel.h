@@ -43,8 +43,8 @@ struct KernelSite {
   std::vector<LocalTensor> results;
   std::string name;         // name of the step's result, for messages and as the key of random numbers
   int64_t workspace_bytes;  // granted by the plan
-  /// The kernel adds to its result, in place of replacing it. Its workspace is then as it was left by the kernel of
-  /// another slice of the same contraction. Only for operations that can turn.
+  /// The kernel adds to its result, in place of replacing it. The workspace still holds what the kernel of the previous
+  /// slice of the same contraction left in it. Only for operations that can run in turns (core/program/ring.h).
   bool adds = false;
 };
 

@@ -218,8 +218,8 @@ void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding&
   } else if (std::holds_alternative<RandomSource>(source.data.source)) {
     const bool fraction = std::get<RandomSource>(source.data.source).kind != RandomKind::kInteger;
     if (fraction && !is_float(source.type.dtype))
-      throw RunError(fmt::format("{}: fractions can't feed the input '{}', which is {}", source.data.spec,
-                                 source.data.input, to_string(source.type.dtype)));
+      throw RunError(fmt::format("{}: this source gives fractions, but the input '{}' is {}",
+                                 source.data.spec, source.data.input, to_string(source.type.dtype)));
   }
   sources_.push_back(std::move(source));
 }

@@ -1,10 +1,10 @@
 #pragma once
 // Repeats a recorded run on one device, operation by operation, and compares every tensor, for `mtfc verify`.
 //
-// Each operation takes its operands from the recording. Its result is then known up to the rounding of that one
-// operation (rounding.h), however many came before it, and whatever the model makes of rounding: the quotient of two
-// numbers that should be 0, or the decision between two that are nearly equal. A fault shows in the first tensor that
-// it changes.
+// Each operation takes its operands from the recording, so its result is known up to the rounding of that one
+// operation (rounding.h). Errors do not accumulate: a correct run passes even if the model amplifies rounding, as by
+// the quotient of two numbers that should be 0, or by a decision between two that are nearly equal. A fault shows in
+// the first tensor that it changes.
 //
 //   recorded, over p:2   g = [1e-9, 2]       v = g * g        u = g / sqrt(v) = [1, 1]
 //   on one device        g = [-1e-9, 2]                       u = [-1, 1]
