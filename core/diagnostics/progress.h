@@ -1,5 +1,5 @@
 #pragma once
-// What long work of a thread is doing, for whoever shows it to a user who waits.
+// The progress of a thread's long work, for whoever shows it to a user who waits.
 //
 //   trying change 3: choosing the plan of train: 1,200 of 5,400 operations
 
@@ -9,8 +9,8 @@
 
 namespace mtfc {
 
-/// One part of long work: `choosing the plan of train`. If it goes through many things, such as operations, so many of
-/// them are done.
+/// One part of long work: `choosing the plan of train`. It has gone through `done` of `all` things, such as
+/// operations.
 struct WorkPart {
   std::string what;
   int64_t done = 0, all = 0;  // 0: not known

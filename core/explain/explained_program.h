@@ -14,7 +14,7 @@
 
 namespace mtfc {
 
-/// What the program was compiled from must outlive it, and so must the program.
+/// The program must outlive it, and so must the model, the layout and the hardware from which it was compiled.
 struct ExplainedProgram {
   /// `compiled_with`: the options of the program.
   ExplainedProgram(const Model& of_model, const Layout& of_layout, const CompileOptions& compiled_with,

@@ -28,7 +28,7 @@ class ModelNames {
   /// The error that the entry point's program does not have the tensor, which is known. It says whether nothing uses
   /// it.
   UserError not_computed(const std::string& name) const;
-  /// Where the model states the operation that makes the tensor; empty where it does not.
+  /// The location in the model of the operation that makes the tensor; empty if the model does not state it.
   Location place(const std::string& tensor) const;
   /// A name for the tensor in annotations: a pattern over all layers, such as `layer_*/ffn/wi` for `layer_3/ffn/wi`, if
   /// other layers have such a tensor; otherwise the name itself.

@@ -1,5 +1,6 @@
 #pragma once
-// Which operation causes a collective, and which change of the layout removes it. What is proposed has been compiled.
+// Which operation causes a collective, and which change of the layout removes it. Each proposed change has been
+// compiled.
 //
 // Example: x[batch/rows] is annotated, y = relu(x) is not, and nothing is propagated. Then x is gathered for relu:
 //

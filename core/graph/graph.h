@@ -67,7 +67,7 @@ using SharedAnnotation = std::shared_ptr<const TensorAnnotation>;
 /// The rules for a part of the model whose axes a tensor without an annotation may take. All are offered; of several
 /// for one dimension and axis, `explain` names the first.
 using SharedRules = std::shared_ptr<const std::vector<DimRule>>;
-/// What a layout states of one tensor: nothing, how it is split, or the axes that it may take.
+/// A layout's statement on one tensor: how it is split, the axes that it may take, or nothing.
 struct StatedLayout {
   SharedAnnotation annotation = nullptr;
   SharedRules offered = nullptr;

@@ -6,7 +6,7 @@
 // annotated themselves. Example: with w: {io: cols} and **: {batch: rows}, w is [io/cols, hidden], w/grad as well, and
 // every tensor with a dimension batch is split over rows.
 //
-// Where a tensor has no annotation, rules for a part of the model decide how it is split, together with the rules for
+// If a tensor has no annotation, rules for a part of the model decide how it is split, together with the rules for
 // all tensors. If the layout propagates, they do so for inputs, variables, optimizer state and the gradients of
 // variables that they name, and offer their axes to other tensors.
 
@@ -20,7 +20,7 @@
 
 namespace mtfc {
 
-/// What a layout and a model state of a tensor with these dimensions.
+/// The statement of a layout and a model on a tensor with these dimensions.
 struct StatedTensor {
   Dims dims;
   StatedLayout stated;

@@ -28,8 +28,8 @@ std::vector<InputDecl> encode_inputs(const Model& model);
 std::optional<Dim> prompt_positions(const Model& model, std::string& why);
 
 /// Returns whether two models that prompt_positions() accepts compute the same for a prompt, one at `many` positions
-/// and the other at `few`: their graphs, reduced to what a prompt needs, have the same variables and operations. Of
-/// operations the sizes may differ, but only where they are `many` in one and `few` in the other. A model may compute
+/// and the other at `few`: their graphs, reduced to what a prompt needs, have the same variables and operations. The
+/// sizes of operations may differ, but only where they are `many` in one and `few` in the other. A model may compute
 /// with the number of positions as well.
 bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t many, int64_t few);
 

@@ -20,8 +20,8 @@ namespace mtfc {
 /// In the order of the variable.
 using FactoredDims = std::pair<Dim, Dim>;
 
-/// The default for each of these variables of a model's graph. Of equal dimensions, the later count as larger. A
-/// variable has none if fewer than two dimensions that qualify have the size `least`.
+/// The default for each of these variables of a model's graph. If dimensions are equal, the later ones count as
+/// larger. A variable has none if fewer than two dimensions that qualify have the size `least`.
 std::map<std::string, FactoredDims> default_factored_dims(const Graph& graph,
                                                           const std::vector<std::string>& variables,
                                                           double least);

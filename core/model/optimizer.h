@@ -35,7 +35,7 @@ struct Slot {
   TensorType type;
 };
 
-/// What an optimizer needs to know of a variable so as to keep state for it.
+/// The facts about a variable that an optimizer needs to keep state for it.
 struct UpdatedVariable {
   TensorType type;
   std::optional<FactoredDims> factored = std::nullopt;

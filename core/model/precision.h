@@ -5,8 +5,9 @@
 //     graph.
 //   - Products (einsum, conv, attention) take bf16 operands and accumulate in f32. Their results are bf16, but f32
 //     where they only lead to the loss or to a softmax, as logits do.
-//   - Other operations follow their operands. Where bf16 meets variables, inputs and constants, the result is bf16;
-//     where it meets what was computed in f32, f32. What is gathered from a variable is an activation, so bf16.
+//   - Other operations follow their operands. If bf16 meets variables, inputs and constants, the result is bf16. If it
+//     meets a tensor that was computed in f32, the result is f32. Elements that are gathered from a variable are
+//     activations, so bf16.
 //   - Sums and means give f32. Norms, softmax and dropout of bf16 compute in f32 inside (CompositeDef::in_f32).
 //   - Caches of decode are bf16.
 //

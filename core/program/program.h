@@ -225,7 +225,7 @@ struct ProgramVariable {
 /// The flops of the products that the unpartitioned graph computes, without any that are computed again.
 struct UsefulProducts {
   int64_t flops = 0;  // as reports count them: those of all pairs of an attention
-  /// By the dtype of the operands. Of an attention, only those of the pairs that its mask leaves. Empty in a program of
+  /// By the dtype of the operands. An attention counts only the pairs that its mask leaves. Empty in a program of
   /// an earlier mtfc.
   std::map<DType, int64_t> needed = {};
 };

@@ -8,7 +8,7 @@
 
 namespace mtfc {
 
-/// What makes a program fit. Bytes are those of a device, seconds those of the busiest one.
+/// The recomputation that makes a program fit. Bytes are those of a device, seconds those of the busiest one.
 struct Recomputation {
   std::map<std::string, int64_t, std::less<>> tensors;  // that are computed again, and the bytes of each
   double seconds = 0;                                   // of the operations that run again

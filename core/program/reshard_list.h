@@ -29,7 +29,7 @@ struct ReshardStep {
   StepIndex step = {};  // its start
   std::string tensor;
   Collective collective;
-  /// What the tensor is before and after it. The two have different dimensions where the collective does the work of a
+  /// The forms of the tensor before and after it. They have different dimensions if the collective does the work of a
   /// reshape or a rename.
   TensorForm from, to;
   /// The operation whose pieces are exchanged (core/op_rules/pieces.h). `from` is then the form of its operand, the

@@ -49,10 +49,10 @@ class SentElements {
   /// The elements that the devices `from` hold and the devices `to` need, a device's own included, added up over all
   /// pairs of these devices.
   int64_t pairs(const Devices& from, const Devices& to) const;
-  /// The largest number that any device sends. Where some 100,000 devices would have to be looked at, a bound that no
-  /// device exceeds: no such program runs.
+  /// The largest number that any device sends. If some 100,000 devices would have to be looked at, it is a bound that
+  /// no device exceeds: no such program runs.
   int64_t most() const;
-  /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds. If
+  /// Like most(), but a bound that no device exceeds if more than some 100 devices would have to be looked at. If
   /// windows split the result, it is always most(), since no good bound is known.
   int64_t most_or_bound() const;
   /// A bound on the elements that any device gets from others, of a tensor that windows split.

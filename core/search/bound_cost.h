@@ -1,5 +1,5 @@
 #pragma once
-// What a step takes at least, by the resource that is busy. Bounds of parts of a program add up.
+// The least time of a step, by the resource that is busy. Bounds of parts of a program add up.
 
 #include <algorithm>
 

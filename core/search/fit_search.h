@@ -2,9 +2,9 @@
 // Finds on how many devices a training step fits into their memory: with which stage of ZeRO, in how many microbatches,
 // and with which tensors computed again.
 //
-// For each number of devices and each stage, the search finds the fewest microbatches with which a training step fits,
-// and the fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h). Where
-// variables and the state of the optimizer alone are too large, which takes arithmetic to see, nothing is compiled.
+// For each number of devices and each stage, the search finds the fewest microbatches with which a training step
+// fits, and the fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h).
+// Nothing is compiled if variables and the state of the optimizer alone are too large, which takes arithmetic to see.
 
 #include <cstdint>
 #include <functional>
@@ -62,9 +62,9 @@ struct FitResult {
   std::vector<int64_t> undecided = {};
 };
 
-/// `layouts`: one or more for each number of devices. Where the rule for the batch splits it, and the layout does not
-/// say itself how the state of the optimizer is split, the stages 0 to 3 of ZeRO over these axes are tried. The numbers
-/// of microbatches are those that divide the batch and are multiples of the model's own. Throws UserError for a model
+/// `layouts`: one or more for each number of devices. The stages 0 to 3 of ZeRO are tried over the axes that split
+/// the batch by a rule, unless the layout itself says how the state of the optimizer is split. The numbers of
+/// microbatches are those that divide the batch and are multiples of the model's own. Throws UserError for a model
 /// that does not train, if no layout can be compiled, and for hardware that lacks a link.
 FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
                     const FitOptions& options);

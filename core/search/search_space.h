@@ -63,7 +63,7 @@ class SearchSpace {
   /// True if a mirror image of the choice has an earlier option at the first dimension of `order` where they differ.
   /// Looks no further than the first dimension that is not decided.
   bool has_earlier_mirror(RuleChoice choice, const std::vector<size_t>& order) const;
-  /// Of a complete choice and its mirror images, the one without an earlier one.
+  /// The first of a complete choice and its mirror images: the one for which has_earlier_mirror() is false.
   std::vector<uint16_t> first_mirror(RuleChoice choice, const std::vector<size_t>& order) const;
   /// The layout with the fixed rules and those of a choice.
   Layout layout(RuleChoice choice) const;

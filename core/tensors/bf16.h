@@ -37,8 +37,8 @@ static_assert(sizeof(Bf16) == 2 && std::is_trivially_copyable_v<Bf16>);
 template <typename T>
 using Computed = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;
 
-/// to = T(value). Of this in a loop, compilers make vector code for bf16 too; of an assignment of structures they do
-/// not.
+/// to = T(value). Compilers make vector code of this in a loop for bf16, too, which they do not of an assignment of
+/// structures.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void assign(T& to, V value) {
   if constexpr (std::is_same_v<T, Bf16>)

@@ -1,10 +1,11 @@
 #pragma once
 // Counts the indices that two regions of different shapes have in common, without listing any.
 //
-// A region of a shape is a set of flat indices: an interval of a dimension limits the remainder of the index. The rows
-// [2, 5) of [a8, b10] are the indices x with x mod 80 in [20, 50), and the columns [3, 6) those with x mod 10 in [3,
-// 6). Where the periods of two regions divide each other, their pattern repeats, and one repetition is looked at. For
-// two periods that do not, the count is a sum of rounded fractions, which takes as many steps as Euclid's algorithm.
+// A region of a shape is a set of flat indices: an interval of a dimension limits the remainder of the index. The
+// rows [2, 5) of [a8, b10] are the indices x with x mod 80 in [20, 50), and the columns [3, 6) those with x mod 10 in
+// [3, 6). If the period of one region divides that of the other, their pattern repeats, and one repetition is looked
+// at. For two periods that do not, the count is a sum of rounded fractions, which takes as many steps as Euclid's
+// algorithm.
 
 #include <cstdint>
 #include <vector>

@@ -27,7 +27,7 @@ class ShardGrid {
 
   const Side& down() const { return down_; }
   const Side& across() const { return across_; }
-  /// What shard `index` of a side holds of each of the side's dimensions.
+  /// The interval of each of the side's dimensions that shard `index` of the side holds.
   std::vector<Interval> held(const Side& side, int64_t index) const;
   /// The number of devices that hold each shard. If the tensor is partial, they hold parts of its sum instead of
   /// copies.

@@ -27,8 +27,8 @@ struct ScratchFolder {
   const std::filesystem::path path;
 };
 
-/// The file's contents; "" if there is no such file. What could be read, if reading fails: the files in /proc of a
-/// process that ends meanwhile can be opened but not read.
+/// The file's contents; "" if there is no such file. If reading fails, the part that could be read: the files in /proc
+/// of a process that ends meanwhile can be opened but not read.
 std::string contents(const std::string& path);
 
 }  // namespace mtfc

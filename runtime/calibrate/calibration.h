@@ -31,7 +31,7 @@ struct Calibration {
   double seconds = 0;  // duration of the calibration
 };
 
-/// What to tell the user about parts whose predictions miss measurements by 50 % on average, or by 300 % at worst, as
+/// A text for the user about parts whose predictions miss measurements by 50 % on average, or by 300 % at worst, as
 /// happens on a busy machine: `einsum by 63 % on average and 1088 % at worst`. "" if there are none.
 std::string poor_fits_text(const std::vector<FitQuality>& fits);
 

@@ -16,7 +16,7 @@ class BusyCores {
   /// Loops of fewer element operations are short: they take some milliseconds at most.
   static constexpr int64_t kShortWork = int64_t{1} << 21;
 
-  /// What the calling thread has seen.
+  /// The observations of the calling thread.
   static BusyCores& of_this_thread();
 
   /// Returns whether threads should share a short loop that begins now.

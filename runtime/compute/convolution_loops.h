@@ -1,8 +1,9 @@
 #pragma once
 // The loops of a convolution on one device, as its kernel walks them.
 //
-// A convolution is a sum of products out[row, column] += a[row, entry, run] * w[entry, run, column], where the elements
-// of `a` are read from x in place. What lies side by side in x, a *run*, decides which of three forms the loops take:
+// A convolution is a sum of products out[row, column] += a[row, entry, run] * w[entry, run, column], where the
+// elements of `a` are read from x in place. The elements that lie side by side in x, a *run*, decide which of three
+// forms the loops take:
 //
 //   form    a run of x has              rows                       entries
 //   kRuns   contracted elements         batch, places              the other contracted ones, taps
@@ -90,8 +91,8 @@ struct ConvNeeds {
   void include(const ConvNeeds& other);
 };
 
-/// Finds runs of x. Where a run lies outside of x, it is one of zeros; where a part of it does, it is a copy in the
-/// memory of the table.
+/// Finds runs of x. A run outside of x is a run of zeros; a run that is partly outside is a copy in the memory of the
+/// table.
 template <typename T>
 class RunTable {
  public:

@@ -75,7 +75,7 @@ struct TileTypes {
 /// devices can be added. For bools, kMax means any and kMin means all.
 enum class Reduction { kSum, kMean, kProd, kMax, kMin };
 
-/// What a kernel adds up to make one of its results.
+/// The terms that a kernel adds up to make one of its results.
 struct AddedTerms {
   std::vector<double> magnitudes;  // of the terms of each element, added up
   double count = 1;                // the number of terms

@@ -1,6 +1,6 @@
 #pragma once
-// The larger and the smaller of two numbers, where a NaN on either side gives NaN, unlike std::max and
-// std::fmax. Of numbers that compare equal, as zeros of either sign do, `b` is given.
+// The larger and the smaller of two numbers. A NaN on either side gives NaN, unlike in std::max and std::fmax. If the
+// numbers compare equal, as zeros of either sign do, the result is `b`.
 
 namespace mtfc {
 

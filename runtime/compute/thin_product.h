@@ -1,8 +1,8 @@
 #pragma once
 // Products of a wide matrix with one of few rows: c[few, wide] = few[few, inner] * wide[inner, wide].
 //
-// They take as long as reading the wide matrix once, provided it is read in place; OpenBLAS copies it first. Of one
-// row, OpenBLAS does not, but reads a large matrix at half the rate.
+// They take as long as reading the wide matrix once, provided it is read in place; OpenBLAS copies it first. For one
+// row, OpenBLAS does not copy, but reads a large matrix at half the rate.
 //
 // The order in which each element of the result is summed depends on the shape alone, so neither the division into
 // ranges nor the number of threads changes it. The loops are compiled for AVX-512, AVX2 and the compiler's target, and

@@ -30,9 +30,10 @@ struct Rounding {
   double of_result = 0;  // what is added to it, relative to the elements, or to the terms that devices hold
 };
 
-/// What rounding can make of `value`, the result of `kernel` of this number. It follows the coarsest dtype of operands
-/// and results, and the number of terms. `exact`: the operands are those that the other way has computed with, bit by
-/// bit. Otherwise they may be its operands in another form, such as a sum that it holds in parts.
+/// The difference that rounding can make in `value`, the result of this number of `kernel`. It follows from the
+/// coarsest dtype of operands and results, and from the number of terms. `exact`: the operands are those that the
+/// other way has computed with, bit by bit. Otherwise they may be its operands in another form, such as a sum that it
+/// holds in parts.
 Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands, const WholeValue& value,
                      size_t result, bool exact);
 

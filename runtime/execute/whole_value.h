@@ -44,7 +44,7 @@ struct Assembled {
   bool is_partial = false;
   /// An element on which devices that should agree hold different bits, or which no device holds.
   std::vector<size_t> torn = {};
-  /// The elements that some device holds; empty if they are all. What windows read may have gaps.
+  /// The elements that some device holds; empty if they are all. The elements that windows read may have gaps.
   std::vector<bool> held = {};
   bool holds(size_t element) const { return held.empty() || held[element]; }
 };

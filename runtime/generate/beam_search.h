@@ -3,7 +3,7 @@
 // beginnings, with their length normalised as in GNMT (Wu et al. 2016, section 7): score = log p / ((5 +
 // length) / 6)^alpha, where length counts generated tokens. With alpha 0, plain log probabilities are
 // compared. A continuation that ends is a result even where it is less likely than all beams that go on: the best
-// result of one beam may therefore be shorter than the greedy sequence. Where there are as many beams as results are
+// result of one beam may therefore be shorter than the greedy sequence. If there are as many beams as results are
 // possible, the search finds them all.
 //
 // The beams of a sequence share one cache, as in the flat beam search of GShard (Lepikhin et al. 2020,

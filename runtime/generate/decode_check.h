@@ -44,7 +44,7 @@ void disturb_variables(Executor& executor, uint64_t seed);
 void copy_variables(Executor& from, Executor& to);
 
 /// Compares `decode` with `evaluate` of `forward` at the first `positions` positions of random tokens, up to a
-/// difference of `tolerance` relative to the largest logit. Where the program has the entry point `prompt`, it compares
+/// difference of `tolerance` relative to the largest logit. If the program has the entry point `prompt`, it compares
 /// them once more after half of the positions have been read at once. The variables are left as they are.
 DecodeComparison compare_decode(Executor& forward, Executor& decode, const ForwardLogits& names,
                                 int64_t positions, double tolerance);

@@ -6,7 +6,7 @@
 // tokens do not attend to all the places that late ones will need.
 //
 // Caches may hold tensors of the model, such as the keys and values that an encoder gives. The entry point `encode`
-// computes these once for the sequences that begin. Where there is an entry point `prompt`, it fills the caches for
+// computes these once for the sequences that begin. If there is an entry point `prompt`, it fills the caches for
 // many positions at once.
 //
 // Tokens have the shape [sequences, beams]; a dimension that the model lacks counts as 1. All ranks make the

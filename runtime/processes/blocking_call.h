@@ -15,7 +15,7 @@ namespace mtfc {
 
 class BlockingCall {
  public:
-  /// From here until the end of this object's life, the main thread may be inside of `call` (`MPI_Init`). Where that
+  /// From here until the end of this object's life, the main thread may be inside of `call` (`MPI_Init`). If that
   /// takes longer than the watchdog's limit, this says which ranks of the node are missing, and ends all ranks with
   /// exit code 1. It does so within seconds if the launcher no longer answers.
   BlockingCall(Watchdog& watchdog, const char* call);

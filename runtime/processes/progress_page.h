@@ -1,7 +1,7 @@
 #pragma once
-// The page of memory in which a rank says how far it has come. Others of its node read it through /proc, which a rank
-// that hangs or is stopped need do nothing for. Of ranks on other nodes, in another PID namespace, or of another user,
-// nothing can be read.
+// The page of memory in which a rank says how far it has come. Others of its node read it through /proc, so a rank
+// that hangs or is stopped need do nothing for that. The page of a rank on another node, in another PID namespace or
+// of another user cannot be read.
 
 #include <sys/types.h>
 

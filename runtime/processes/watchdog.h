@@ -87,7 +87,7 @@ class Watchdog {
   /// Throws WaitError. `ranks` (all where empty) are those that this one waits for; where they wait themselves, the
   /// ranks are named that they may wait for.
   [[noreturn]] void give_up(std::span<const int64_t> ranks) const;
-  /// True on one rank of a node only, the first to ask: the one that says why all ranks end. Where several ask
+  /// True on one rank of a node only, the first to ask: the one that says why all ranks end. If several ask
   /// at about the same time, rank 0 comes first: the others wait for it as long as `courtesy`.
   bool claim_last_word(std::chrono::milliseconds courtesy = kCourtesy) const;
   /// Returns whether `rank` is on this node.

@@ -1,5 +1,5 @@
 #pragma once
-// What the collectives between ranks that share memory have in common: the memory of the members, and the protocol by
+// The common part of the collectives between ranks that share memory: the memory of the members, and the protocol by
 // which they tell each other that operands are ready and results complete (runtime/comm/node/node_collectives.h).
 
 #include <algorithm>
