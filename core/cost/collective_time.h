@@ -33,7 +33,7 @@ struct CollectiveTime {
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware);
 
-/// The time in which operands of an all_reduce of several values, so many bytes, are copied into one buffer and results
+/// The time to copy the operands of an all_reduce of several values, `bytes` in all, into one buffer and the results
 /// out of it.
 double packing_seconds(int64_t bytes, const Hardware& hardware);
 

@@ -26,8 +26,8 @@ struct ComparedLayout {
   size_t number = 0;                       // the place in which it was given, from 1, if others were left out
 };
 
-/// By which people know a layout: its place in `layouts`, from 1, or that in which it was given, if others were left
-/// out.
+/// The number by which people know a layout: its place in `layouts`, from 1, or the place at which it was given, if
+/// others were left out.
 size_t number_of(const std::vector<ComparedLayout>& layouts, size_t index);
 
 /// The reports of the possible layouts, in the order given.

@@ -30,7 +30,8 @@ struct BatchUses {
   /// four of them, of two rows or one group each.
   int64_t units;
   std::vector<CutReshape> cut_reshapes;
-  /// For kMean and kSum: rows are reduced here, rather than something linear computed from what has been.
+  /// For kMean and kSum: true if the tensor's own operation reduces the rows, false if it is a linear function of
+  /// tensors in which they have been reduced.
   PerTensor<bool> reduced;
   /// Set if rows are added up: the mean over microbatches must then be multiplied by their number to be the value
   /// of the whole batch. reduce_mean(x) needs no factor, reduce_sum(x) does.

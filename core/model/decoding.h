@@ -20,7 +20,8 @@ int64_t decode_positions(const DecodeSpec& decode);
 /// writes a row.
 bool reads_all_places(const DecodeSpec& decode, std::string_view places);
 
-/// The inputs of the model that the tensors depend on which caches hold: those of the entry point `encode`.
+/// The inputs of the model that are needed to compute the tensors that caches hold: those of the entry point
+/// `encode`.
 std::vector<InputDecl> encode_inputs(const Model& model);
 
 /// The dimension of the model's tokens that counts positions, if the entry point `prompt` can read prompts at once.

@@ -2,10 +2,10 @@
 // The two dimensions of a variable over which adafactor keeps means in the place of a mean square for each element.
 //
 // By default they are its two largest ones, but never one along which it is a stack of separate matrices, such as
-// experts: a mean over experts would mix what has nothing in common, and would be needed whole on every device. A
-// dimension is such a stack if all products that read the variable have it in the other operand and in the result too.
-// Example: wi[experts, model, hidden] in einsum(x[experts, places, model], wi) -> [experts, places, hidden] is factored
-// into means of [experts, model] and of [experts, hidden], however many experts there are.
+// experts: a mean over experts would mix unrelated matrices, and would be needed whole on every device. A dimension
+// is such a stack if all products that read the variable have it in the other operand and in the result too. Example:
+// wi[experts, model, hidden] in einsum(x[experts, places, model], wi) -> [experts, places, hidden] is factored into
+// means of [experts, model] and of [experts, hidden], however many experts there are.
 
 #include <map>
 #include <string>

@@ -1,10 +1,10 @@
 #pragma once
-// Weights in fewer bits, for generation: what decode reads for each token is mostly weights.
+// Weights in fewer bits, for generation, since most of the bytes that decode reads for a token are weights.
 //
 //   - bf16: the variable is bf16, rounded once when it is filled.
 //   - int8: the variable is i8, and a variable of its own, `NAME.scale`, has an f32 for each of its rows: value = i8 *
-//     scale. A row is what a product adds up for one element of its result, or what a gather picks for one index. The
-//     scale is the largest magnitude in the row divided by 127, but at least kLeastScale.
+//     scale. A row has the elements that a product adds up for one element of its result, or that a gather picks for
+//     one index. The scale is the largest magnitude in the row divided by 127, but at least kLeastScale.
 //
 // Variables are stored so where every use allows it: as an operand of an einsum of two tensors, and perhaps scalars,
 // that contracts dimensions of both, or as the table of a gather. For int8, all uses must take the same rows. All

@@ -1,6 +1,6 @@
 #pragma once
-// The stages of ZeRO (Rajbhandari et al. 2020), as people name them: what devices that share a batch no longer hold
-// copies of.
+// The stages of ZeRO (Rajbhandari et al. 2020), as people name them. A stage says of which tensors the devices that
+// share a batch no longer hold copies.
 //
 //   batch:all with stage 1   the state of the optimizer is split over `all`
 //                  stage 2   gradients as well

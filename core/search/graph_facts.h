@@ -2,8 +2,7 @@
 // Facts about a graph that hold for every legal layout of it, from which bounds follow: which nodes may be parts of
 // fused steps, which values must go through memory, and where partial sums must become whole.
 //
-//   h = x.w; y = relu(h); z = y.v      relu may be fused, but not with the products: it reads h from memory, and writes
-//   y
+//   h = x.w; y = relu(h); z = y.v      relu may be fused, but not with the products: it reads h and writes y in memory
 
 #include <set>
 #include <string>

@@ -1,9 +1,9 @@
 #pragma once
 // The transfers of one ring step (core/program/ring.h) on one device. Between them, the executor multiplies:
 //
-//   begin; for each turn: take, pass on unless it is the last, multiply; end       an operand turns
-//   begin; for each turn: multiply, take unless it is the first, add, pass on unless it is the last; end    the result
-//   turns
+//   an operand turns    begin; for each turn: take, pass on unless it is the last, multiply; end
+//   the result turns    begin; for each turn: multiply, take unless it is the first, add, pass on unless it is the
+//                       last; end
 //
 // The next member of the ring has passed on in turn i - 1 the slice that take() returns in turn i. A slice of an
 // operand stays valid until the device passes on in turn i + 1, a sum until it passes on in turn i.

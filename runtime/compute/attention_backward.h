@@ -1,5 +1,5 @@
 #pragma once
-// The gradients of the scores of an attention, a tile at a time: what the kernels of its gradients have in common.
+// The gradients of the scores of an attention, a tile at a time: the common part of the kernels of its gradients.
 // Weights are computed again from the operands.
 
 #include <vector>
@@ -32,7 +32,8 @@ class BackwardTile {
   RowMatrix<T> q() const { return q_; }
   RowMatrix<T> given() const { return given_; }
   RowMatrix<T> k() const { return k_; }
-  /// By what values are multiplied, dropout included, and the gradients of scores; with kColumns elements between rows.
+  /// The weights by which values are multiplied, dropout included, and the gradients of scores. Rows are kColumns
+  /// elements apart.
   const T* weights() const { return weights_.data(); }
   const T* gradients() const { return gradients_.data(); }
 

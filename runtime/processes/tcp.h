@@ -31,7 +31,7 @@ int milliseconds_until(std::chrono::steady_clock::time_point then);
 /// answer for five to six seconds, the connection ends with an error.
 void ask_whether_alive(int socket);
 
-/// How a connection has changed that poll() has returned.
+/// The change of a connection that poll() has reported.
 enum class LineEvent {
   kNothing,
   kByte,    // the other end has sent something

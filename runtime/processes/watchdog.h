@@ -84,8 +84,8 @@ class Watchdog {
   void beat() const { own_.memory().beats.fetch_add(1, std::memory_order_relaxed); }
   /// Waits as long as `time`, and says so to the others.
   void beat_for(std::chrono::milliseconds time) const;
-  /// Throws WaitError. `ranks` (all where empty) are those that this one waits for; where they wait themselves, the
-  /// ranks are named that they may wait for.
+  /// Throws WaitError. This rank waits for `ranks`, or for all if these are empty. If they wait themselves, the error
+  /// names the ranks for which they may wait.
   [[noreturn]] void give_up(std::span<const int64_t> ranks) const;
   /// True on one rank of a node only, the first to ask: the one that says why all ranks end. If several ask
   /// at about the same time, rank 0 comes first: the others wait for it as long as `courtesy`.

@@ -3,9 +3,8 @@
 // share, and messages carry to each other node, once, what its members lack. All members of a node send, each a share:
 //
 //   nodes            X: a b                     Y: c d
-//   all_reduce       a and c add up the first half of the elements over their nodes, exchange it, and write the result
-//   to b and
-//                    to d; b and d do the same with the second half. Large halves go in chunks.
+//   all_reduce       a and c add up the first half of the elements over their nodes, exchange it, and write the
+//                    result to b and to d; b and d do the same with the second half. Large halves go in chunks.
 //   reduce_scatter   a adds up, over X, the piece that c keeps, and sends it to c; b does so for d
 //   all_gather       a sends its part to c, b sends its to d; then c and d copy each other's
 //   other kinds      a sends c and d what they get from it, and b copies what it gets from a
