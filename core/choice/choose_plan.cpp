@@ -55,7 +55,22 @@ class PlanChoice {
         prices_(mesh_, conditions.hardware),
         forms_(prices_),
         node_tables_(graph_, candidates_, mesh_, prices_, forms_, most),
-        only_updates_read_(only_updates_read()) {}
+        can_hide_(can_be_hidden()) {}
+
+  // By rules: the nodes that run by their split rules, because their tensors are split along a dimension that they need
+  // whole, and into how many parts. Otherwise none.
+  std::map<FlatNodeId, int64_t> stated_splits() const {
+    std::map<FlatNodeId, int64_t> splits;
+    if (!conditions_.by_rules || !conditions_.uses_split_rules) return splits;
+    for (const FlatNodeId n : graph_.nodes.ids()) {
+      const FlatNode& node = graph_.nodes[n];
+      if (!node.operates() || node.node->op->split_rule == kNoSplitRule) continue;
+      if (const int64_t parts = parts_of_needed(node, candidates_.factors[n]); parts > 1)
+        splits.emplace(n, parts);
+    }
+    return splits;
+  }
+  EntryGraph& entry() { return entry_; }
 
   ChosenPlan choose() {
     uses_ = IndexedBy<FlatTensorId, TensorUses>(graph_.tensors.size(), TensorUses());
@@ -87,9 +102,11 @@ class PlanChoice {
     if (most_ == kAllOptions) plan.bound = solution_.bound;
     plan.is_complete = most_ == kAllOptions && is_solved_;
     if (conditions_.hardware.hardware) plan.hardware = conditions_.hardware.hardware->name;
-    for (const FlatNodeId n : graph_.nodes.ids())
-      if (tables_[n])
-        if (const int64_t parts = option(n).parts; parts > 1) plan.splits.emplace(n, parts);
+    for (const FlatNodeId n : graph_.nodes.ids()) {
+      if (!tables_[n]) continue;
+      plan.is_free = plan.is_free || tables_[n]->is_free;
+      if (const int64_t parts = option(n).parts; parts > 1) plan.splits.emplace(n, parts);
+    }
     std::vector<Sharding> outputs;
     for (const NamedTensor& output : whole_outputs())
       outputs.push_back(form(outputs_.at(graph_.scopes[0].flat(output.tensor))));
@@ -126,14 +143,34 @@ class PlanChoice {
   }
   const std::string& name(FlatTensorId id) const { return graph_.tensors[id].tensor->name; }
   int64_t times(FlatTensorId id) const { return graph_.scopes[graph_.tensors[id].scope].times; }
+  const Sharding* stated(FlatTensorId id) const {
+    return conditions_.by_rules ? &candidates_.stated[id] : nullptr;
+  }
   std::vector<Sharding> candidates(FlatTensorId id) const {
+    if (stated(id)) return {*stated(id)};
     std::vector<Sharding> all =
         shardings_of(candidates_.reach.dims[id], candidates_.reach.lists, mesh_, name(id));
     if (all.size() > most_) all.erase(all.begin() + static_cast<std::ptrdiff_t>(most_) - 1, all.end() - 1);
     return all;
   }
 
-  FormTable::Held held(FlatTensorId id) const { return {graph_.type(id), fixed(id), only_updates_read_[id]}; }
+  FormTable::Held held(FlatTensorId id) const { return {graph_.type(id), fixed(id), can_hide_[id]}; }
+
+  // True for tensors whose collectives kernels can hide: those that only updates of weights read, and those that are
+  // there before the first kernel runs, as variables are, and what is made of variables and constants alone.
+  IndexedBy<FlatTensorId, bool> can_be_hidden() const {
+    IndexedBy<FlatTensorId, bool> found = only_updates_read(), is_early(graph_.tensors.size(), false);
+    for (const FlatNode& node : graph_.nodes) {
+      if (node.scope > 0) continue;
+      const auto is_early_operand = [&](TensorId id) { return is_early[graph_.flat(node, id)]; };
+      const bool makes_early = node.node->kind == NodeKind::kVariable ||
+                               (node.operates() && std::all_of(node.node->operands.begin(),
+                                                               node.node->operands.end(), is_early_operand));
+      for (const TensorId id : node.node->results)
+        if (const FlatTensorId made = graph_.flat(node, id); makes_early) is_early[made] = found[made] = true;
+    }
+    return found;
+  }
   IndexedBy<FlatTensorId, bool> only_updates_read() const {
     IndexedBy<FlatTensorId, bool> found(graph_.tensors.size(), false);
     for (const bool is_update : {true, false})
@@ -175,10 +212,25 @@ class PlanChoice {
       uses_[graph_.flat(node, node.node->results[i])].made = {choices_[n], table->results[i]};
   }
 
+  // The number of shards of the dimension that the node needs whole; 1 if it is whole.
+  int64_t parts_of_needed(const FlatNode& node, const std::vector<Factor>& factors) const {
+    for (const Factor& factor : factors) {
+      if (factor.kind != Factor::Kind::kWhole) continue;
+      for (size_t i = 0; i < factor.operands.size(); ++i) {
+        if (factor.operands[i] < 0) continue;
+        const Sharding& sharding = *stated(graph_.flat(node, node.node->operands[i]));
+        const int64_t parts = mesh_.size(sharding.dims[static_cast<size_t>(factor.operands[i])]);
+        if (parts > 1) return parts;
+      }
+    }
+    return 1;
+  }
+
   // Plans what the split rule of the node makes, on its own.
   SplitPlan split_plan(FlatNodeId n) const {
     const FlatNode& node = graph_.nodes[n];
-    if (!conditions_.uses_split_rules || node.node->op->split_rule == kNoSplitRule || most_ < kAllOptions)
+    if (!conditions_.uses_split_rules || conditions_.by_rules || node.node->op->split_rule == kNoSplitRule ||
+        most_ < kAllOptions)
       return {};
     return [this, &node](const std::vector<Sharding>& operands, int64_t parts) {
       EntryGraph alone = split_node(*graph_.scopes[node.scope].graph, *node.node, parts);
@@ -192,7 +244,7 @@ class PlanChoice {
           [](const GraphLoop& loop) { return loop; });
       const Layout layout{mesh_, {}, {}, true};
       const ChosenPlan plan =
-          choose_plan(std::move(alone), {layout, {}, {}, false, conditions_.hardware, nullptr});
+          choose_plan(std::move(alone), {layout, {}, {}, false, false, conditions_.hardware, nullptr});
       NodeOption option{operands, {}, plan.cost, parts};
       for (const NamedTensor& output : plan.entry.entry.outputs)
         option.results.push_back(plan.entry.shardings[output.tensor]);
@@ -281,7 +333,7 @@ class PlanChoice {
         use = uses_[id].made;  // it is delivered as it is held
       else if (fixed(id))
         use = add_free_choice({*fixed(id)});
-      else if (!layout_.propagate && tensor.from_model)
+      else if (!layout_.propagate && !conditions_.by_rules && tensor.from_model)
         use = add_free_choice({legal_sharding_by_rules(layout_, tensor.type.dims)});
       else
         use = add_free_choice(candidates(id));
@@ -384,6 +436,7 @@ class PlanChoice {
   // The sharding under which the tensor is known: that of an output, or else the first form that is whole.
   Sharding own_sharding(FlatTensorId id, const std::vector<PlannedForm>& planned) const {
     if (fixed(id)) return *fixed(id);
+    if (stated(id)) return *stated(id);
     if (const auto output = outputs_.find(id); output != outputs_.end()) return form(output->second);
     if (uses_[id].made.choice < 0) return replicated(graph_.type(id).dims.size());
     const Sharding& made = form(uses_[id].made);
@@ -423,7 +476,7 @@ class PlanChoice {
   PlanPrices prices_;
   FormTable forms_;
   NodeTables node_tables_;
-  IndexedBy<FlatTensorId, bool> only_updates_read_;
+  IndexedBy<FlatTensorId, bool> can_hide_;
   CostNetwork network_;
   IndexedBy<FlatTensorId, TensorUses> uses_;
   IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>> tables_;
@@ -437,11 +490,20 @@ class PlanChoice {
 
 // Where operations run by their split rules, the plan is that of the graph in which they are replaced.
 ChosenPlan chosen_among(EntryGraph entry, const PlanConditions& conditions, size_t most) {
-  ChosenPlan plan = PlanChoice(std::move(entry), conditions, most).choose();
-  if (plan.splits.empty()) return plan;
+  PlanChoice choice(std::move(entry), conditions, most);
+  std::map<FlatNodeId, int64_t> splits = choice.stated_splits();
+  EntryGraph unsplit;
+  if (splits.empty()) {
+    ChosenPlan plan = choice.choose();
+    if (plan.splits.empty()) return plan;
+    splits = std::move(plan.splits);
+    unsplit = std::move(plan.entry.entry);
+  } else {
+    unsplit = std::move(choice.entry());
+  }
   PlanConditions as_made = conditions;
   as_made.uses_split_rules = false;
-  return chosen_among(remove_dead(with_split_nodes(std::move(plan.entry.entry), plan.splits)), as_made, most);
+  return chosen_among(remove_dead(with_split_nodes(std::move(unsplit), splits)), as_made, most);
 }
 
 }  // namespace
@@ -451,7 +513,7 @@ PlanFigures figures_of(const ChosenPlan& plan) {
 }
 
 ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions) {
-  if (!conditions.ends) return chosen_among(std::move(entry), conditions, kAllOptions);
+  if (!conditions.ends || conditions.by_rules) return chosen_among(std::move(entry), conditions, kAllOptions);
   ChosenPlan best = chosen_among(entry, conditions, kFewOptions);
   try {
     const StopScope scope(conditions.ends);

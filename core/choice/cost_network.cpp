@@ -17,6 +17,7 @@ PlanCost multiplied(const PlanCost& cost, int64_t times) {
     product.total = PlanCost::kImpossible - 1;
   product.collectives = cost.collectives * times;
   product.bytes = cost.bytes * times;
+  product.departures = cost.departures * times;
   product.awaited = cost.awaited * times;
   return product;
 }

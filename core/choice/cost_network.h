@@ -15,17 +15,20 @@
 
 namespace mtfc {
 
-/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives, bytes, and
-/// the bytes for which more than an update of weights waits.
+/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives, bytes, the
+/// departures from rules, and the bytes for which more than an update of weights waits.
 struct PlanCost {
   static constexpr int64_t kImpossible = INT64_MAX / 4;
 
   int64_t total = 0;  // at most kImpossible
   int64_t collectives = 0;
   int64_t bytes = 0;
+  int64_t departures =
+      0;  // results that are split otherwise than rules say, and sums that pass through operations;
+          // 0 unless the plan is chosen by rules
   int64_t awaited = 0;  // those of `bytes` that kernels can't hide
 
-  static PlanCost impossible() { return {kImpossible, 0, 0, 0}; }
+  static PlanCost impossible() { return {kImpossible}; }
   bool is_possible() const { return total < kImpossible; }
   auto operator<=>(const PlanCost&) const = default;
   PlanCost& operator+=(const PlanCost& other) {
@@ -33,6 +36,7 @@ struct PlanCost {
     total = total < kImpossible - other.total ? total + other.total : kImpossible - 1;
     collectives += other.collectives;
     bytes += other.bytes;
+    departures += other.departures;
     awaited += other.awaited;
     return *this;
   }

@@ -10,7 +10,7 @@ namespace {
 
 std::string key_of(const FormTable::Held& tensor) {
   std::string key;
-  append_key(key, tensor.for_update ? 1 : 0);
+  append_key(key, tensor.can_hide ? 1 : 0);
   append_key(key, static_cast<int64_t>(tensor.type.dtype));
   for (const Dim& dim : tensor.type.dims) append_key(key, dim.size);
   append_key(key, -1);

@@ -39,7 +39,7 @@ class FormTable {
   struct Held {
     const TensorType& type;
     const Sharding* fixed = nullptr;  // it is brought into this form first; nullptr for none
-    bool for_update = false;          // only updates of weights read it
+    bool can_hide = false;            // kernels can hide its collectives
   };
   /// The cost of taking the tensor from a form that is given to one that is needed, for each pair of them.
   std::shared_ptr<const PairCosts> moves(const Held& tensor, FormsId given, FormsId needed);
@@ -48,7 +48,7 @@ class FormTable {
 
   /// The cost of one reshard; impossible if it would make whole values partial.
   PlanCost move(const Held& tensor, const Sharding& from, const Sharding& to) const {
-    return prices_.reshard(tensor.type, from, to, tensor.for_update);
+    return prices_.reshard(tensor.type, from, to, tensor.can_hide);
   }
   /// The cheapest way to make all forms of a set from one, each from that one or from another one of the set.
   struct Making {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/diagnostics/error.h"
@@ -15,6 +16,8 @@ namespace mtfc {
 namespace {
 
 constexpr size_t kMostOptions = 4096;
+// By rules: if there are more ways to run an operation, only those factors are free about which its tensors differ.
+constexpr size_t kManyWays = 256;
 
 size_t index(int position) {
   return static_cast<size_t>(position);
@@ -59,7 +62,18 @@ class Options {
                                   call_.graph.tensor(node_.results[0]).name, kMostOptions),
                       "annotate its operands or its result, so that fewer axes reach its dimensions",
                       node_.origin->location);
+    if (call_.by_rules) option.cost.departures = departures(option);
     found_.emplace_back(parts, std::move(option));
+  }
+
+  // By rules: the number of results that the option splits otherwise than they say, and of sums that it does not take
+  // whole. Of equal plans, the one is taken that reduces a sum where it is made, beside others that may go with it.
+  int64_t departures(const NodeOption& option) const {
+    int64_t count = 0;
+    for (size_t i = 0; i < option.results.size(); ++i)
+      count += option.results[i].dims != stated(call_.result_lists[i]).dims;
+    for (const Sharding& operand : option.operands) count += static_cast<int64_t>(operand.partial.size());
+    return count;
   }
 
   // -- operations with factors --
@@ -72,9 +86,57 @@ class Options {
         std::erase_if(choices.back(),
                       [&](const AxisList& list) { return factor.parts % mesh_.size(list) != 0; });
     }
+    if (call_.by_rules) keep_agreed(choices);
     std::vector<AxisList> chosen(factors_.size());
     AxisList used;
     choose(choices, 0, chosen, used);
+  }
+
+  // If all tensors say the same of every factor, the operation runs so, and there is nothing to choose. Otherwise,
+  // where there are many ways to run it, it still runs as they say of those factors on whose axes no other has a claim.
+  void keep_agreed(std::vector<std::vector<AxisList>>& choices) const {
+    std::vector<std::optional<AxisList>> agreed;
+    size_t ways = 1;
+    for (size_t f = 0; f < factors_.size(); ++f) {
+      agreed.push_back(agreed_list(factors_[f]));
+      if (agreed[f] && !is_among(choices[f], *agreed[f])) agreed[f].reset();
+      ways = std::min(ways * choices[f].size(), kMostOptions);
+    }
+    const auto is_undisputed = [&](size_t f) {
+      for (size_t other = 0; other < factors_.size(); ++other)
+        for (const AxisList& list : choices[other])
+          if (other != f && shares_axis(list, *agreed[f])) return false;
+      return true;
+    };
+    std::vector<std::vector<AxisList>> kept = choices;
+    for (size_t f = 0; f < factors_.size(); ++f)
+      if (agreed[f] && is_undisputed(f)) kept[f] = {*agreed[f]};
+    const auto is_decided = [](const std::vector<AxisList>& lists) { return lists.size() == 1; };
+    if (ways > kManyWays || std::all_of(kept.begin(), kept.end(), is_decided)) choices = std::move(kept);
+  }
+
+  static bool is_among(const std::vector<AxisList>& lists, const AxisList& list) {
+    return std::find(lists.begin(), lists.end(), list) != lists.end();
+  }
+
+  // The list that splits the factor's dimension in all tensors; nothing if they differ.
+  std::optional<AxisList> agreed_list(const Factor& factor) const {
+    std::optional<AxisList> list;
+    if (factor.kind == Factor::Kind::kWhole) return AxisList();
+    const auto agrees = [&](ListSet set) {
+      const AxisList stated = lists_.in(set).front();
+      if (!list) list = stated;
+      return *list == stated;
+    };
+    for (size_t i = 0; i < factor.operands.size(); ++i)
+      if (factor.operands[i] >= 0 && !agrees(call_.operand_lists[i][index(factor.operands[i])]))
+        return std::nullopt;
+    for (const OperandWindow& window : factor.windows)
+      if (!agrees(call_.operand_lists[index(window.operand)][window.split.dim])) return std::nullopt;
+    for (size_t i = 0; i < factor.results.size() && factor.kind != Factor::Kind::kMoved; ++i)
+      if (factor.results[i] >= 0 && !agrees(call_.result_lists[i][index(factor.results[i])]))
+        return std::nullopt;
+    return list ? *list : AxisList();
   }
 
   ListSet lists_of(const Factor& factor) const {
@@ -150,14 +212,21 @@ class Options {
     AxisList others;  // those that split other dimensions
     for (const int axis : used)
       if (!contains(chosen[f], axis)) others.push_back(axis);
-    for (const AxisList& list :
-         lists_.in(call_.result_lists[0][at] | call_.operand_lists[0][index(moved_->operands[0])])) {
+    std::vector<AxisList> lists =
+        lists_.in(call_.result_lists[0][at] | call_.operand_lists[0][index(moved_->operands[0])]);
+    if (call_.by_rules) lists = {free_part(lists_.in(call_.result_lists[0][at]).front(), others)};
+    for (const AxisList& list : lists) {
       if (shares_axis(list, others)) continue;
       AxisList all = used;
       for (const int axis : list)
         if (!contains(all, axis)) all.push_back(axis);
       add_carries(option_of(chosen, list), all);
     }
+  }
+
+  // The beginning of the list up to the first axis that is among `used`.
+  static AxisList free_part(const AxisList& list, const AxisList& used) {
+    return {list.begin(), std::find_first_of(list.begin(), list.end(), used.begin(), used.end())};
   }
 
   NodeOption option_of(const std::vector<AxisList>& chosen, const AxisList& moved_to) const {
@@ -245,8 +314,14 @@ class Options {
   void add_relabellings() {
     const Dims &from = operand_types_[0].dims, &to = result_types_[0].dims;
     const std::string& name = call_.graph.tensor(node_.results[0]).name;
-    const std::vector<Sharding> sources = shardings_of(call_.operand_lists[0], lists_, mesh_, name);
-    const std::vector<Sharding> targets = shardings_of(call_.result_lists[0], lists_, mesh_, name);
+    std::vector<Sharding> sources = shardings_of(call_.operand_lists[0], lists_, mesh_, name);
+    std::vector<Sharding> targets = shardings_of(call_.result_lists[0], lists_, mesh_, name);
+    Sharding given;
+    if (call_.by_rules && carries(from, stated(call_.operand_lists[0]), to, mesh_, given) &&
+        given == stated(call_.result_lists[0])) {
+      sources = {stated(call_.operand_lists[0])};
+      targets = {given};
+    }
     for (const Sharding& source : sources) {
       Sharding carried;
       const bool stays = carries(from, source, to, mesh_, carried);
@@ -262,6 +337,13 @@ class Options {
       if (std::none_of(sources.begin(), sources.end(), is_known))
         add_carries({{needed}, {target}, {}}, split_axes(target));
     }
+  }
+
+  // By rules: the sharding of a tensor that these lists reach.
+  Sharding stated(const std::vector<ListSet>& dims) const {
+    Sharding sharding = replicated(dims.size());
+    for (size_t d = 0; d < dims.size(); ++d) sharding.dims[d] = lists_.in(dims[d]).front();
+    return sharding;
   }
 
   void add_relayout(const Sharding& source, const Sharding& target) {

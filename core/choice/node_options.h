@@ -43,6 +43,7 @@ struct NodeCall {
   const Node& node;
   std::vector<std::vector<ListSet>> operand_lists, result_lists;  // that reach each dimension
   std::vector<uint64_t> partial;  // axes over which each operand may be partial
+  bool by_rules = false;          // the longest list that reaches a dimension is the one that splits it
 };
 
 /// The best way to run a node by its split rule, with operands in these shardings.

@@ -71,11 +71,24 @@ std::vector<NodeOption> first_of(std::vector<NodeOption> options, size_t most) {
   return kept;
 }
 
+bool is_split_alike(const std::vector<Sharding>& some, const std::vector<Sharding>& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                    [](const Sharding& a, const Sharding& b) { return a.dims == b.dims; });
+}
+
+// True if the options differ in more than the partial sums that pass through the operation.
+bool are_free(const std::vector<NodeOption>& options) {
+  return std::any_of(options.begin(), options.end(), [&](const NodeOption& option) {
+    return !is_split_alike(option.operands, options.front().operands) ||
+           !is_split_alike(option.results, options.front().results);
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& split_plan) {
   const FlatNode& node = graph_.nodes[n];
-  NodeCall call{*graph_.scopes[node.scope].graph, *node.node, {}, {}, {}};
+  NodeCall call{*graph_.scopes[node.scope].graph, *node.node, {}, {}, {}, !candidates_.stated.empty()};
   for (const TensorId id : node.node->operands) {
     const FlatTensorId operand = graph_.flat(node, id);
     call.operand_lists.push_back(candidates_.reach.dims[operand]);
@@ -89,6 +102,7 @@ std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& s
   auto table = std::make_shared<NodeTable>();
   table->options = first_of(
       options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, prices_, split_plan), most_);
+  table->is_free = are_free(table->options);
   const auto forms_at = [&](auto member, size_t i) {
     std::vector<Sharding> forms;
     for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);

@@ -17,6 +17,7 @@ namespace mtfc {
 struct NodeTable {
   std::vector<NodeOption> options;
   std::vector<FormsId> operands, results;  // a form for each option
+  bool is_free = false;                    // the options split tensors in different ways, partial sums aside
 };
 
 class NodeTables {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/passes/graph/regather.h"
+
 namespace mtfc {
 namespace {
 
@@ -121,9 +123,46 @@ std::vector<Factor> factors_of(const FlatGraph& graph, const FlatNode& node) {
   return node.node->op->roles({node.node->attributes, operands}, own.result_types(*node.node));
 }
 
+// How the state is split in each scope: in the parts of a loop, leaves stand for the variables that the loop reads.
+std::vector<StateSplit> splits_of_scopes(const FlatGraph& graph, const StateSplit& split) {
+  std::vector<StateSplit> splits(graph.scopes.size());
+  splits[0] = split;
+  for (const FlatNode& loop : graph.nodes) {
+    if (!loop.node->loop) continue;
+    StateSplit inside = split;
+    inside.names.merge(leaves_in_loop(*graph.scopes[loop.scope].graph, *loop.node, splits[loop.scope].names));
+    splits[loop.condition] = splits[loop.body] = std::move(inside);
+  }
+  return splits;
+}
+
+PlanCandidates stated_candidates(const FlatGraph& graph, const PlanConditions& conditions) {
+  const std::vector<StateSplit> splits = splits_of_scopes(graph, conditions.split);
+  PlanCandidates found;
+  Seeds seeds;
+  AxisLists lists;
+  for (const auto& [tensor, scope] : graph.tensors) {
+    const Graph& own = *graph.scopes[scope].graph;
+    const NodeKind kind = own.node(tensor->node).kind;
+    Sharding stated = rule_sharding(own, *tensor, conditions.layout, splits[scope]);
+    const bool is_leaf = scope == 0 && (kind == NodeKind::kInput || kind == NodeKind::kVariable);
+    seeds.fixed.push_back(is_leaf ? std::optional(stated) : std::nullopt);
+    seeds.closed.push_back(true);
+    std::vector<ListSet> offered;
+    for (const AxisList& axes : stated.dims) offered.push_back(lists.with_prefixes(axes));
+    seeds.offered.push_back(std::move(offered));
+    found.stated.push_back(std::move(stated));
+  }
+  for (const FlatNode& node : graph.nodes) found.factors.push_back(factors_of(graph, node));
+  found.reach = propagate(graph, seeds, found.factors, std::move(lists), conditions.layout.mesh);
+  found.fixed = std::move(seeds.fixed);
+  return found;
+}
+
 }  // namespace
 
 PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions) {
+  if (conditions.by_rules) return stated_candidates(graph, conditions);
   const Layout& layout = conditions.layout;
   Seeds seeds;
   AxisLists lists;

@@ -32,6 +32,9 @@ struct PlanConditions {
   const std::map<std::string, Sharding, std::less<>>& variables;
   /// True if operations may run by their split rules. A node that does is still one node in the plan.
   bool uses_split_rules = false;
+  /// True if the rules of the layout state how every tensor is split. What is left to choose is where partial sums
+  /// become whole, and how an operation runs whose tensors are split differently.
+  bool by_rules = false;
   PlanHardware hardware = {};
   const OfferedAxes* offered = nullptr;  // nullptr for none
   /// Once it returns true, the best plan that has been found is taken; empty to find the best of all.
@@ -39,7 +42,10 @@ struct PlanConditions {
 };
 
 struct PlanCandidates {
+  /// Of tensors that are brought into this sharding before anything reads them.
   IndexedBy<FlatTensorId, std::optional<Sharding>> fixed;
+  /// By rules: the sharding that they state for each tensor, which may be held in others, too. Otherwise empty.
+  IndexedBy<FlatTensorId, Sharding> stated;
   IndexedBy<FlatNodeId, std::vector<Factor>> factors;  // of the nodes that compute
   Reach reach;
 };

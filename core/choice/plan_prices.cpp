@@ -11,8 +11,8 @@
 namespace mtfc {
 namespace {
 
-PlanCost cost_of_moves(int64_t bytes, int64_t collectives, bool for_update) {
-  PlanCost cost{0, collectives, bytes, for_update ? 0 : bytes};
+PlanCost cost_of_moves(int64_t bytes, int64_t collectives, bool can_hide) {
+  PlanCost cost{0, collectives, bytes, 0, can_hide ? 0 : bytes};
   if (__builtin_mul_overflow(bytes, kCostPerByte, &cost.total) ||
       __builtin_add_overflow(cost.total, collectives * kCostPerByte * kPlanBytesPerCollective, &cost.total))
     cost.total = PlanCost::kImpossible - 1;
@@ -52,7 +52,7 @@ PlanCost PlanPrices::exchange(int64_t bytes, const AxisList& axes) const {
   if (!hardware_) return cost_of_moves(bytes, 1, false);
   const CollectiveTime time =
       collective_time(CollectiveKind::kExchange, axes, mesh_, static_cast<double>(bytes), *hardware_);
-  return {priced(time.seconds()), 1, bytes, bytes};
+  return {priced(time.seconds()), 1, bytes, 0, bytes};
 }
 
 bool PlanPrices::is_free(const TensorType& type, const Sharding& from, const Sharding& to) const {
@@ -63,7 +63,7 @@ bool PlanPrices::is_free(const TensorType& type, const Sharding& from, const Sha
 }
 
 PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const Sharding& to,
-                             bool for_update) const {
+                             bool can_hide) const {
   if (from == to) return {};
   if (!from.windows.empty()) return PlanCost::impossible();
   for (const Partial& partial : to.partial)
@@ -71,7 +71,7 @@ PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const
       return PlanCost::impossible();
   if (!hardware_) {
     const MoveCost cost = reshard_cost(type, from, to, mesh_);
-    return cost_of_moves(cost.bytes, cost.collectives, for_update);
+    return cost_of_moves(cost.bytes, cost.collectives, can_hide);
   }
   PlanCost cost;
   Sharding now = from;
@@ -81,8 +81,8 @@ PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const
           planned_elements_sent(*move.collective, {type.dims, now, move.to, mesh_}) * size_of(type.dtype);
       const CollectiveTime time = collective_time(move.collective->kind, move.collective->axes, mesh_,
                                                   static_cast<double>(bytes), *hardware_);
-      const double share = for_update && time.overlaps ? 1 - hidden_ : 1;
-      cost += {priced(share * (time.seconds() - time.own_s) + time.own_s), 1, bytes, for_update ? 0 : bytes};
+      const double share = can_hide && time.overlaps ? 1 - hidden_ : 1;
+      cost += {priced(share * (time.seconds() - time.own_s) + time.own_s), 1, bytes, 0, can_hide ? 0 : bytes};
     }
     now = move.to;
   }

@@ -4,7 +4,8 @@
 //
 // Times are those of kernels and collectives one after the other. Only a schedule shows how much of a collective
 // kernels hide; here it is assumed that they hide the same share of all collectives for which nothing but the updates
-// of weights waits. So plans that are chosen by times are compared as a whole (core/passes/pipeline.h).
+// of weights waits, or which wait for nothing, as those of weights do. So plans that are chosen by times are compared
+// as a whole (core/passes/pipeline.h).
 
 #include <cstdint>
 #include <vector>
@@ -26,7 +27,7 @@ inline constexpr int64_t kCostPerByte = kPlanFlopsPerByte;
 /// The hardware on which a plan is to be fast.
 struct PlanHardware {
   const Hardware* hardware = nullptr;  // nullptr: plans are compared by bytes and flops
-  double hidden = 0;  // the share of a collective that kernels hide if only updates of weights wait for it
+  double hidden = 0;                   // the share of a collective that kernels hide if they can
 };
 
 class PlanPrices {
@@ -39,8 +40,8 @@ class PlanPrices {
   PlanCost operation(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results) const;
   /// Moves between devices that send so many bytes by exchanges over the axes; none if there are no bytes to send.
   PlanCost exchange(int64_t bytes, const AxisList& axes) const;
-  /// One reshard; impossible if it would make whole values partial. `for_update`: only updates of weights wait for it.
-  PlanCost reshard(const TensorType& type, const Sharding& from, const Sharding& to, bool for_update) const;
+  /// One reshard; impossible if it would make whole values partial. `can_hide`: kernels can hide it.
+  PlanCost reshard(const TensorType& type, const Sharding& from, const Sharding& to, bool can_hide) const;
   /// Returns whether that reshard costs nothing, which takes less time to find out.
   bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const;
 

@@ -20,21 +20,12 @@ class Propagation {
  public:
   Propagation(const FlatGraph& graph, const Seeds& seeds,
               const IndexedBy<FlatNodeId, std::vector<Factor>>& factors, AxisLists lists, const Mesh& mesh)
-      : graph_(graph),
-        seeds_(seeds),
-        factors_(factors),
-        mesh_(mesh),
-        relations_(dim_relations(graph, factors)),
-        reach_{std::move(lists), {}, {}} {}
+      : graph_(graph), seeds_(seeds), factors_(factors), mesh_(mesh), reach_{std::move(lists), {}, {}} {}
 
   Reach run() {
     for (const FlatTensorId id : graph_.tensors.ids()) reach_.dims.push_back(first_lists(id));
     reach_.partial = IndexedBy<FlatTensorId, uint64_t>(graph_.tensors.size(), 0);
-    do {
-      changed_ = false;
-      for (const DimRelation& relation : relations_) visit(relation);
-      for (size_t i = relations_.size(); i-- > 0;) visit(relations_[i]);
-    } while (changed_);
+    if (std::find(seeds_.closed.begin(), seeds_.closed.end(), false) != seeds_.closed.end()) spread();
     do {
       changed_ = false;
       for (const FlatNodeId n : graph_.nodes.ids()) add_partial(n);
@@ -43,6 +34,15 @@ class Propagation {
   }
 
  private:
+  void spread() {
+    const std::vector<DimRelation> relations = dim_relations(graph_, factors_);
+    do {
+      changed_ = false;
+      for (const DimRelation& relation : relations) visit(relation);
+      for (size_t i = relations.size(); i-- > 0;) visit(relations[i]);
+    } while (changed_);
+  }
+
   std::vector<ListSet> first_lists(FlatTensorId id) {
     std::vector<ListSet> lists(graph_.type(id).dims.size(), 0);
     if (!seeds_.offered[id].empty()) lists = seeds_.offered[id];
@@ -146,7 +146,6 @@ class Propagation {
   const Seeds& seeds_;
   const IndexedBy<FlatNodeId, std::vector<Factor>>& factors_;
   const Mesh& mesh_;
-  const std::vector<DimRelation> relations_;
   Reach reach_;
   bool changed_ = false;
 };

@@ -9,7 +9,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
 #include "core/cost/ring_time.h"
-#include "core/passes/steps/min_cut.h"
+#include "core/memory/min_cut.h"
 #include "core/tensors/sharding.h"
 
 namespace mtfc {

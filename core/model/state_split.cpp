@@ -150,4 +150,9 @@ Sharding stated_sharding(const Layout& layout, const TensorAnnotation* annotatio
   return sharding;
 }
 
+Sharding rule_sharding(const Graph& graph, const Tensor& tensor, const Layout& layout,
+                       const StateSplit& split) {
+  return stated_sharding(layout, nullptr, tensor.type.dims, split, is_split_state(split, graph, tensor));
+}
+
 }  // namespace mtfc

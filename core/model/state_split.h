@@ -54,4 +54,11 @@ void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sh
 Sharding stated_sharding(const Layout& layout, const TensorAnnotation* annotation, const Dims& dims,
                          const StateSplit& split, bool is_state);
 
+/// The sharding that the rules state of a tensor of `graph` (Mesh-TensorFlow's semantics): the rules of its dimensions,
+/// with nothing partial, and the split of the optimizer's state and updates. Axes of size 1 split nothing and are left
+/// out. If a tensor made by the compiler would use an axis twice, only its first dimension keeps it. Example: with
+/// batch:rows, x[batch, io] is x[batch/rows, io] and w[io, hidden] is whole.
+Sharding rule_sharding(const Graph& graph, const Tensor& tensor, const Layout& layout,
+                       const StateSplit& split);
+
 }  // namespace mtfc

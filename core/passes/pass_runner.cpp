@@ -20,16 +20,12 @@
 #include "core/passes/graph/share_common.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/ring_choice.h"
-#include "core/passes/steps/apply_split_rules.h"
 #include "core/passes/steps/assign_buffers.h"
-#include "core/passes/steps/choose_strategies.h"
 #include "core/passes/steps/combine_reductions.h"
 #include "core/passes/steps/form_rings.h"
 #include "core/passes/steps/fuse.h"
 #include "core/passes/steps/inline_loops.h"
 #include "core/passes/steps/partition.h"
-#include "core/passes/steps/place_reductions.h"
-#include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/steps/reuse_halos.h"
 #include "core/passes/steps/schedule.h"
 #include "core/passes/steps/steps_interface.h"
@@ -41,14 +37,10 @@ namespace mtfc {
 // The context of a pass: everything that it reads apart from the entry point.
 struct PassContext {
   const Layout& layout;
-  const StateSplit& split;        // of the entry point, or of the part of a loop
-  const StateSplit& entry_split;  // of the entry point
   const CompileOptions& options;
   const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
-  bool is_planned;                                // the compiler has chosen the plan
-  // Steps of a part of a loop.
-  std::function<PartitionedEntry(EntryGraph, int64_t times, const StateSplit&)> lower_part;
-  std::function<PartitionedEntry(ShardedEntry)> lower_planned;  // the same, of a chosen plan
+  bool by_rules;                                  // the rules state how every tensor is split
+  std::function<PartitionedEntry(ShardedEntry)> lower_part;  // steps of a part of a loop
 
   const Mesh& mesh() const { return layout.mesh; }
 };
@@ -61,27 +53,6 @@ struct GraphPass {
 
 namespace {
 
-// The split of the state in the parts of a loop, where leaves stand for the variables that it reads.
-StateSplit split_in_loop(const PassContext& context, const Graph& graph, const Node& loop) {
-  StateSplit split = context.entry_split;
-  split.regathered = leaves_in_loop(graph, loop, context.split.regathered);
-  split.names.merge(leaves_in_loop(graph, loop, context.split.names));
-  return split;
-}
-
-// `entry`: the name of the entry point, for what is dumped on the way.
-LoopSteps lowered(const Graph& graph, const Node& node, const std::string& entry,
-                  const PassContext& context) {
-  const GraphLoop& loop = *node.loop;
-  const std::string& name = graph.tensor(node.results[0]).name;
-  const StateSplit split = split_in_loop(context, graph, node);
-  const auto lower = [&](const LoopPart& part, const std::string& what, int64_t times, size_t sums) {
-    return context.lower_part(entry_of(part, entry + ", " + what, sums), times, split);
-  };
-  return {lower(loop.condition, "condition of " + name, 1, 0),
-          lower(loop.body, "body of " + name, loop.times, loop.sums), loop.times, loop.sums};
-}
-
 // Lowers the loops of the graph by the same passes, on their own. What loops add up is then split, and
 // partial, as their bodies give it.
 ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
@@ -90,14 +61,10 @@ ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
   size_t part = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
     if (!nodes[n].loop) continue;
-    LoopSteps loop;
-    if (sharded.is_planned()) {
-      loop = {context.lower_planned(std::move(parts[part])),
-              context.lower_planned(std::move(parts[part + 1])), nodes[n].loop->times, nodes[n].loop->sums};
-      part += 2;
-    } else {
-      loop = lowered(sharded.entry.graph, nodes[n], sharded.entry.name, context);
-    }
+    const LoopSteps loop{context.lower_part(std::move(parts[part])),
+                         context.lower_part(std::move(parts[part + 1])), nodes[n].loop->times,
+                         nodes[n].loop->sums};
+    part += 2;
     const EntryPoint& body = loop.body.entry;
     for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
       sharded.strategies[n].results[i] = body.values[body.outputs[i].value].sharding;
@@ -127,35 +94,9 @@ constexpr GraphPass kSimplifications[] = {
 constexpr const char* kRecompute = "recompute";
 constexpr const char* kRegather = "regather";
 
-struct ShardingPass {
-  const char* name;
-  ShardedEntry (*run)(ShardedEntry, const PassContext&);
-};
+// From here on the graph stays as it is.
 constexpr const char* kChoosePlan = "choose_plan";
-// These passes decide by rules alone. Otherwise, choose_plan decides all of it at once, and only loops remain.
-constexpr ShardingPass kLowerLoops = {"lower_loops", lower_loops};
-constexpr ShardingPass kShardingPasses[] = {
-    {"resolve_shardings",
-     [](ShardedEntry sharded, const PassContext& context) {
-       return resolve_shardings(std::move(sharded.entry), context.layout, context.split);
-     }},
-    {"apply_split_rules",
-     [](ShardedEntry sharded, const PassContext& context) {
-       std::optional<EntryGraph> split = apply_split_rules(sharded, context.mesh());
-       if (!split) return sharded;
-       return resolve_shardings(remove_dead(*std::move(split)), context.layout, context.split);
-     }},
-    // From here on the graph stays as it is, and each pass adds to what is known of it.
-    {"choose_strategies",
-     [](ShardedEntry sharded, const PassContext& context) {
-       return choose_strategies(std::move(sharded), context.mesh());
-     }},
-    kLowerLoops,
-    {"place_reductions",
-     [](ShardedEntry sharded, const PassContext& context) {
-       return place_reductions(std::move(sharded), context.mesh());
-     }},
-};
+constexpr const char* kLowerLoops = "lower_loops";
 
 struct PartitionPass {
   const char* name;
@@ -175,7 +116,7 @@ constexpr StepsPass kStepsPasses[] = {
     {"form_rings",
      [](PartitionedEntry partitioned, const PassContext& context) {
        const auto wants = [&](const RingCandidate& candidate) {
-         return wants_ring(candidate, context.layout, context.is_planned, context.options);
+         return wants_ring(candidate, context.layout, !context.by_rules, context.options);
        };
        return form_rings(std::move(partitioned), wants, context.mesh());
      }},
@@ -225,7 +166,9 @@ struct PassFault : InternalError {
 
 EntryGraph PassRunner::lower_graph(EntryGraph entry, UsefulProducts& useful) {
   timed_as_ = entry.name;
-  return simplified(std::move(entry), useful);
+  entry = simplified(std::move(entry), useful);
+  entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
+  return entry;
 }
 
 void PassRunner::check_graph(EntryGraph entry) {
@@ -245,28 +188,19 @@ void PassRunner::check_graph(EntryGraph entry) {
   }
 }
 
-EntryPoint PassRunner::lower_steps(EntryGraph entry, UsefulProducts useful, int64_t bytes,
-                                   std::vector<VariableDecl> caches) {
-  timed_as_ = entry.name;
-  std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(),
-                                                         shardings_by_rules(program_.layout, split_), bytes);
-  const std::vector<ProgramVariable> variables = with_caches(placed);
-  PartitionedEntry steps = steps_of(std::move(entry), variables, split_, useful);
-  return finished(std::move(steps), variables, std::move(placed), useful, bytes);
-}
-
 ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                              const PlanHardware& hardware, UsefulProducts& useful, const ChosenPlan* known) {
+                              const PlanHardware& hardware, const ChosenPlan* known) {
   timed_as_ = entry.name;
-  entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
   entry = regathered(std::move(entry), split_.regathered);
   if (!options_.tensors.empty() && entry.name == options_.entry_of_tensors)
     entry.graph = with_shardings(std::move(entry.graph), options_.tensors);
-  const PlanConditions conditions{program_.layout, split_,           variables,           true,
-                                  hardware,        options_.offered, options_.ends_choice};
+  const PlanConditions conditions{program_.layout, split_,   variables,        true,
+                                  by_rules_,       hardware, options_.offered, options_.ends_choice};
   ChosenPlan plan =
       timed(kChoosePlan, [&] { return known ? *known : choose_plan(std::move(entry), conditions); });
-  if (options_.planned) options_.planned(plan, conditions);
+  if (options_.planned && !by_rules_) options_.planned(plan, conditions);
+  // A cache is split alike in all entry points, and an entry point need not use each.
+  plan.variables.insert(variables.begin(), variables.end());
   return plan;
 }
 
@@ -282,7 +216,7 @@ EntryPoint PassRunner::lower_plan(ChosenPlan plan, const UsefulProducts& useful,
   const PlanFigures figures = figures_of(plan);
   PartitionedEntry steps = planned_steps(std::move(plan.entry), variables);
   EntryPoint made = finished(std::move(steps), variables, std::move(placed), useful, bytes);
-  made.plan = figures;
+  if (!by_rules_) made.plan = figures;
   return made;
 }
 
@@ -327,11 +261,11 @@ Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int6
 
 // The steps of a chosen plan.
 PartitionedEntry PassRunner::planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables) {
-  const auto lower_planned = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
-  const PassContext context{program_.layout, split_, split_, options_, variables, true, {}, lower_planned};
+  const auto lower_part = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
+  const PassContext context{program_.layout, options_, variables, by_rules_, lower_part};
   verify_sharded(kChoosePlan, plan, context);
-  plan = timed(kLowerLoops.name, [&] { return kLowerLoops.run(std::move(plan), context); });
-  verify_sharded(kLowerLoops.name, plan, context);
+  plan = timed(kLowerLoops, [&] { return lower_loops(std::move(plan), context); });
+  verify_sharded(kLowerLoops, plan, context);
   return partitioned(plan, context);
 }
 
@@ -382,26 +316,6 @@ EntryGraph PassRunner::regathered(EntryGraph entry, const std::set<std::string, 
 }
 
 // The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
-// Adds the arithmetic of these to `useful`.
-PartitionedEntry PassRunner::steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
-                                      const StateSplit& split, UsefulProducts& useful) {
-  entry = regathered(std::move(entry), split.regathered);
-  const auto lower_part = [&](EntryGraph part, int64_t times, const StateSplit& in_part) {
-    UsefulProducts of_part;
-    EntryGraph graph = simplified(std::move(part), of_part);
-    PartitionedEntry steps = steps_of(std::move(graph), variables, in_part, of_part);
-    add(useful, of_part, std::max<int64_t>(times, 1));
-    return steps;
-  };
-  const PassContext context{program_.layout, split, split_, options_, variables, false, lower_part, {}};
-  ShardedEntry sharded{std::move(entry)};
-  for (const ShardingPass& pass : kShardingPasses) {
-    sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
-    verify_sharded(pass.name, sharded, context);
-  }
-  return partitioned(sharded, context);
-}
-
 PartitionedEntry PassRunner::partitioned(const ShardedEntry& sharded, const PassContext& context) {
   PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
   const auto difference = [&] { return difference_of_interface(sharded.entry, steps, context.variables); };
@@ -481,7 +395,7 @@ const std::vector<std::string>& pass_names() {
     names.emplace_back(kRecompute);
     names.emplace_back(kRegather);
     names.emplace_back(kChoosePlan);
-    for (const ShardingPass& pass : kShardingPasses) names.push_back(pass.name);
+    names.emplace_back(kLowerLoops);
     names.push_back(kPartition.name);
     for (const StepsPass& pass : kStepsPasses) names.push_back(pass.name);
     names.push_back(kAssignBuffers);

@@ -23,24 +23,21 @@ struct PassContext;
 
 class PassRunner {
  public:
-  /// All three must outlive it.
-  PassRunner(const Program& program, const StateSplit& split, const CompileOptions& options)
-      : program_(program), split_(split), options_(options) {}
-  /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
-  /// but for what is in loops.
+  /// `program`, `split` and `options` must outlive it. `by_rules`: the rules of the layout state how every tensor is
+  /// split.
+  PassRunner(const Program& program, const StateSplit& split, const CompileOptions& options,
+             bool by_rules = true)
+      : program_(program), split_(split), options_(options), by_rules_(by_rules) {}
+  /// The passes that do not look at the layout, over the entry point and its loops. Adds to `useful` what an
+  /// unpartitioned run would multiply.
   EntryGraph lower_graph(EntryGraph entry, UsefulProducts& useful);
   /// Finds the mistakes that these passes find, in the loops of the entry point as well.
   void check_graph(EntryGraph entry);
-  /// All other passes, of an entry point as lower_graph() gives it. `caches` follow the variables, which end
-  /// at `bytes`.
-  EntryPoint lower_steps(EntryGraph entry, UsefulProducts useful, int64_t bytes,
-                         std::vector<VariableDecl> caches = {});
-  /// Chooses the plan of an entry point as lower_graph() gives it, with its loops. `variables`: the shardings that are
-  /// decided already. Adds to `useful` what the loops multiply. `known`: the plan, if it has been chosen before; or
-  /// nullptr.
+  /// Chooses the plan of an entry point as lower_graph() gives it. `variables`: the shardings that are decided already.
+  /// `known`: the plan, if it has been chosen before; or nullptr.
   ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                    const PlanHardware& hardware, UsefulProducts& useful, const ChosenPlan* known);
-  /// All other passes, of a chosen plan.
+                    const PlanHardware& hardware, const ChosenPlan* known);
+  /// All other passes, of a chosen plan. `caches` follow the variables, which end at `bytes`.
   EntryPoint lower_plan(ChosenPlan plan, const UsefulProducts& useful, int64_t bytes,
                         std::vector<VariableDecl> caches);
 
@@ -56,8 +53,6 @@ class PassRunner {
   template <typename Run>
   EntryGraph run_graph_pass(EntryGraph entry, const char* name, bool keeps_gradients, Run run);
   EntryGraph regathered(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
-  PartitionedEntry steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
-                            const StateSplit& split, UsefulProducts& useful);
   PartitionedEntry partitioned(const ShardedEntry& sharded, const PassContext& context);
   template <typename Work>
   auto timed(const char* pass, Work work) -> decltype(work());
@@ -75,6 +70,7 @@ class PassRunner {
   const Program& program_;
   const StateSplit& split_;
   const CompileOptions& options_;
+  bool by_rules_;
   std::string timed_as_;  // the entry point whose passes are timed
 };
 

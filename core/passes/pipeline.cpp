@@ -11,13 +11,13 @@
 #include "core/cost/cost.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
+#include "core/model/check_layout.h"
 #include "core/model/entry_points.h"
 #include "core/model/size_limits.h"
 #include "core/model/training.h"
 #include "core/passes/pass_runner.h"
 #include "core/passes/ring_choice.h"
 #include "core/passes/ring_names.h"
-#include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/variable_placement.h"
 #include "core/tensors/name_pattern.h"
 
@@ -162,21 +162,6 @@ StateSplit checked_split(const Model& model, const Layout& layout, const Annotat
   return split;
 }
 
-// The entry point whose plan decides how variables are split everywhere: the training step, or else the evaluation.
-size_t deciding_index(const Model& model, const CompileOptions& options,
-                      const std::vector<std::string>& entries) {
-  const bool only_decodes = model.is_reduced && decodes(model, options);
-  return only_decodes
-             ? static_cast<size_t>(std::find(entries.begin(), entries.end(), "decode") - entries.begin())
-             : 1;
-}
-
-// What a plan of the deciding entry point is chosen for, or that plan itself.
-struct Choice {
-  PlanHardware hardware;
-  std::optional<ChosenPlan> plan = {};  // once it has been chosen
-};
-
 // Says how good a plan is whose choice has ended early.
 std::string early_end_warning(const std::string& entry, const PlanFigures& plan) {
   const std::string gap =
@@ -185,28 +170,76 @@ std::string early_end_warning(const std::string& entry, const PlanFigures& plan)
   return fmt::format("the time to choose a plan for {} has ended: {}", entry, gap);
 }
 
-// Decides the plan of the deciding entry point first, unless `choice` has it.
-Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
-                       const Annotations& annotations, const CompileOptions& options, Choice& choice) {
+// Where entry points come from: the model, or passes that have run before.
+using LoweredEntry =
+    std::function<EntryGraph(PassRunner& passes, const std::string& name, UsefulProducts& useful)>;
+
+// What is compiled, and under which layout.
+struct Compilation {
+  const Model& model;
+  const Layout& layout;
+  const StateSplit& split;
+  const Annotations& annotations;
+  LoweredEntry lowered;
+
+  bool by_rules() const { return !is_planned(layout, annotations); }
+};
+
+// The entry point whose plan is chosen first. It decides how variables are split everywhere: the training step, or else
+// the evaluation. By rules, which say how variables are split, it is the first after `init` that is wanted.
+size_t deciding_index(const Compilation& compilation, const CompileOptions& options,
+                      const std::vector<std::string>& entries) {
+  const Model& model = compilation.model;
+  const auto is_it = [&](const std::string& entry) {
+    if (compilation.by_rules()) return entry != entries.front() && is_wanted(entry, options);
+    return entry == (model.is_reduced && decodes(model, options) ? "decode" : entries[1]);
+  };
+  const auto at = std::find_if(entries.begin(), entries.end(), is_it);
+  return static_cast<size_t>(at - entries.begin()) % entries.size();
+}
+
+// What a plan of the deciding entry point is chosen for, or that plan itself.
+struct Choice {
+  PlanHardware hardware;
+  std::optional<ChosenPlan> plan = {};  // once it has been chosen
+};
+
+LoweredEntry lowered_from(const Model& model, const Annotations& annotations, const CompileOptions& options) {
+  return [&](PassRunner& passes, const std::string& name, UsefulProducts& useful) {
+    return passes.lower_graph(annotations.applied(entry_named(model, name, options.keep)), useful);
+  };
+}
+
+struct ChosenEntry {
+  ChosenPlan plan;
+  UsefulProducts useful;
+};
+
+// Where not all shardings of variables are stated, the plan of the deciding entry point decides them, unless `choice`
+// has it.
+Program compile_chosen(const Compilation& compilation, const CompileOptions& options, Choice& choice) {
+  const auto& [model, layout, split, annotations, lowered] = compilation;
   const std::vector<std::string> entries = entries_of(model, options);
   Program program;
   program.layout = layout;
-  PassRunner passes(program, split, options);
+  PassRunner passes(program, split, options, compilation.by_rules());
   std::map<std::string, Sharding, std::less<>> variables = options.variables;
   variables.merge(fixed_variables(model, layout, split, annotations));
   std::vector<std::string> warnings;
-  const auto chosen = [&](const std::string& name, UsefulProducts& useful, const ChosenPlan* known) {
-    EntryGraph entry = annotations.applied(entry_named(model, name, options.keep));
-    ChosenPlan plan = passes.choose(passes.lower_graph(std::move(entry), useful), variables, choice.hardware,
-                                    useful, known);
-    if (!plan.is_complete) warnings.push_back(early_end_warning(name, figures_of(plan)));
-    return plan;
+  const auto chosen = [&](const std::string& name, const ChosenPlan* known) {
+    ChosenEntry made;
+    EntryGraph entry = lowered(passes, name, made.useful);
+    made.plan = passes.choose(std::move(entry), variables, choice.hardware, known);
+    if (!made.plan.is_complete) warnings.push_back(early_end_warning(name, figures_of(made.plan)));
+    return made;
   };
-  const size_t deciding = deciding_index(model, options, entries);
-  UsefulProducts first_useful;
-  ChosenPlan first = chosen(entries[deciding], first_useful, choice.plan ? &*choice.plan : nullptr);
-  if (options.hardware && !choice.plan) choice.plan = first;
-  variables.insert(first.variables.begin(), first.variables.end());
+  const size_t deciding = deciding_index(compilation, options, entries);
+  std::optional<ChosenEntry> first;
+  if (!compilation.by_rules() || options.hardware) {
+    first = chosen(entries[deciding], choice.plan ? &*choice.plan : nullptr);
+    if (options.hardware && !choice.plan) choice.plan = first->plan;
+    variables.insert(first->plan.variables.begin(), first->plan.variables.end());
+  }
   const auto decided = [&](const VariableDecl& variable) {
     const auto at = variables.find(variable.name);
     return at != variables.end() ? at->second : shardings_by_rules(layout, split)(variable);
@@ -217,11 +250,11 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
     // The plan of decode decides how the caches are split that encode fills.
-    const bool decides_caches =
-        entries[i] == "decode" && has_encode_entry(model) && is_wanted("encode", options);
+    const bool decides_caches = entries[i] == "decode" && has_encode_entry(model) &&
+                                is_wanted("encode", options) && !compilation.by_rules();
     if (!is_wanted(entries[i], options) && !decides_caches) continue;
-    UsefulProducts useful = i == deciding ? first_useful : UsefulProducts();
-    ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful, nullptr);
+    auto [plan, useful] =
+        i == deciding && first ? *std::exchange(first, std::nullopt) : chosen(entries[i], nullptr);
     if (decides_caches) variables.insert(plan.variables.begin(), plan.variables.end());
     if (!is_wanted(entries[i], options)) continue;
     std::vector<VariableDecl> caches = caches_of(model, entries[i]);
@@ -233,19 +266,19 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   return program;
 }
 
-// Compiles with the plan of least cost. With hardware, two more plans are chosen by predicted times. They differ in how
-// much of the collectives that only updates of weights wait for is assumed to be hidden by kernels. The plan with the
-// shortest predicted step is taken.
-Program compile_planned(const Model& model, const Layout& layout, const StateSplit& split,
-                        const Annotations& annotations, const CompileOptions& options) {
+// Compiles with the plan of least cost. With hardware, two more plans are chosen by predicted times, unless rules leave
+// nothing to choose. They differ in how much of the collectives that only updates of weights wait for is assumed to be
+// hidden by kernels. The plan with the shortest predicted step is taken.
+Program compile_best(const Compilation& compilation, const CompileOptions& options) {
   const auto compiled = [&](Choice& choice, const CompileOptions& how) {
-    return compile_chosen(model, layout, split, annotations, how, choice);
+    return compile_chosen(compilation, how, choice);
   };
   Choice taken;
   if (!options.hardware) return compiled(taken, options);
-  const std::vector<std::string> entries = entries_of(model, options);
+  const std::vector<std::string> entries = entries_of(compilation.model, options);
+  const std::string& deciding = entries[deciding_index(compilation, options, entries)];
   CompileOptions trial = options.unwatched();
-  trial.entries = {entries[deciding_index(model, options, entries)]};
+  if (!compilation.by_rules()) trial.entries = {deciding};
   std::optional<Program> best;
   double shortest = std::numeric_limits<double>::infinity();
   for (const PlanHardware& hardware :
@@ -254,13 +287,15 @@ Program compile_planned(const Model& model, const Layout& layout, const StateSpl
       if (best && options.ends_choice && options.ends_choice()) break;
       Choice choice{hardware};
       Program program = compiled(choice, trial);
-      const EntryPoint& step = program.entry_points.front();
+      const bool is_free = choice.plan->is_free;
+      const EntryPoint& step = *program.find(deciding);
       const double seconds =
           predicted_time(program, step, predicted_counts(program, step), *options.hardware).step_s;
       if (seconds >= shortest) continue;
       shortest = seconds;
       taken = std::move(choice);
       best = std::move(program);
+      if (compilation.by_rules() && !is_free) break;
     } catch (const UserError&) {
       // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,
       // says what is wrong.
@@ -288,21 +323,8 @@ Program compile(const Model& model, const Layout& given, const CompileOptions& o
   const StateSplit split = checked_split(model, given, annotations, options);
   check_kept(model, options, entries_of(model, options));
   const Layout layout = with_checked_rings(model, given, options);
-  if (is_planned(given, annotations)) return compile_planned(model, layout, split, annotations, options);
-  int64_t bytes = 0;
-  Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
-  const std::vector<std::string> entries = entries_of(model, options);
-  PassRunner passes(program, split, options);
-  for (const std::string& name : entries) {
-    if (!is_wanted(name, options)) continue;
-    UsefulProducts useful;
-    EntryGraph entry = passes.lower_graph(entry_named(model, name, options.keep), useful);
-    std::vector<VariableDecl> caches = caches_of(model, name);
-    program.entry_points.push_back(passes.lower_steps(std::move(entry), useful, bytes, std::move(caches)));
-  }
-  warn_of_open_loops(program);
-  warn_of_idle_rings(program);
-  return program;
+  return compile_best({model, layout, split, annotations, lowered_from(model, annotations, options)},
+                      options);
 }
 
 void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options) {
@@ -342,11 +364,6 @@ PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
 PreparedModel::~PreparedModel() = default;
 
 std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) const {
-  const Program nothing;
-  const StateSplit whole;
-  CompileOptions quiet = options_;
-  quiet.timed = nullptr;
-  PassRunner passes(nothing, whole, quiet);
   std::vector<Part> parts;
   for (const Entry& entry : entries_)
     if (entry.graph.name == name) parts.push_back({entry.graph, 1});
@@ -358,8 +375,7 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
       const int64_t times = std::max<int64_t>(node.loop->times, 1);
       for (const LoopPart* part : {&node.loop->condition, &node.loop->body}) {
         EntryGraph inner = entry_of(*part, name, part == &node.loop->body ? node.loop->sums : 0);
-        UsefulProducts unused;
-        parts.push_back({passes.lower_graph(std::move(inner), unused), outer * times});
+        parts.push_back({std::move(inner), outer * times});
       }
     }
   }
@@ -367,19 +383,17 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
 }
 
 Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names) const {
-  const StateSplit split = checked_split(model_, layout, {}, options_);
-  int64_t bytes = 0;
-  Program program = frame_of(model_, layout, shardings_by_rules(layout, split), bytes);
-  PassRunner passes(program, split, options_);
-  for (const Entry& entry : entries_) {
-    const std::string& name = entry.graph.name;
-    if (names.empty() || std::find(names.begin(), names.end(), name) != names.end())
-      program.entry_points.push_back(
-          passes.lower_steps(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph.name)));
-  }
-  warn_of_open_loops(program);
-  warn_of_idle_rings(program);
-  return program;
+  const Annotations none;
+  const StateSplit split = checked_split(model_, layout, none, options_);
+  const auto lowered = [&](PassRunner&, const std::string& name, UsefulProducts& useful) {
+    const auto is_it = [&](const Entry& entry) { return entry.graph.name == name; };
+    const auto entry = std::find_if(entries_.begin(), entries_.end(), is_it);
+    useful = entry->useful;
+    return entry->graph;
+  };
+  CompileOptions options = options_;
+  options.entries = names;
+  return compile_best({model_, layout, split, none, lowered}, options);
 }
 
 }  // namespace mtfc

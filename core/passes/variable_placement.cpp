@@ -36,7 +36,8 @@ std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model,
   std::map<std::string, Sharding, std::less<>> fixed;
   for (const VariableDecl& variable : all) {
     const SharedAnnotation annotation = annotations.of_variable(variable.name);
-    const bool is_state = is_split_state(split, variable.name);
+    const bool is_state =
+        (variable.optimizer_state && !split.axes.empty()) || is_split_state(split, variable.name);
     const Dims& dims = variable.type.dims;
     if (annotation || is_state || !layout.propagate || has_rule(layout, dims))
       fixed.emplace(variable.name, stated_sharding(layout, annotation.get(), dims, split, is_state));

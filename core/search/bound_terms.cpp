@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "core/choice/node_options.h"
 #include "core/cost/kernel_time.h"
-#include "core/passes/steps/choose_strategies.h"
-#include "core/passes/steps/resolve_shardings.h"
+#include "core/model/state_split.h"
 #include "core/program/collective_cost.h"
 #include "core/program/reshard.h"
 
@@ -25,7 +25,7 @@ struct Scene {
   const Graph& graph() const { return entry.graph; }
   const Node& node(int n) const { return graph().node(n); }
   Sharding own(TensorId id, const Layout& layout) const {
-    return resolved_sharding(graph(), graph().tensor(id), layout, input.split);
+    return rule_sharding(graph(), graph().tensor(id), layout, input.split);
   }
   int64_t local_bytes(TensorId id, const Sharding& sharding, const Mesh& mesh) const {
     return largest_bytes(graph().type(id), sharding, mesh);
@@ -33,31 +33,57 @@ struct Scene {
 };
 using SharedScene = std::shared_ptr<const Scene>;
 
-// The strategy of a node, as choose_strategies() finds it.
-Strategy strategy_of(const Scene& scene, int n, const Layout& layout) {
-  const Node& node = scene.node(n);
+// The one way to run a node that is plain (NodeFacts::is_plain).
+Strategy plain_strategy(const Scene& scene, const Node& node, const NodeFacts& facts, const Layout& layout) {
   Strategy plain;
   for (const TensorId id : node.operands) plain.operands.push_back(scene.own(id, layout));
   for (const TensorId id : node.results) plain.results.push_back(scene.own(id, layout));
-  const NodeFacts& facts = scene.facts.nodes[static_cast<size_t>(n)];
-  if (facts.is_plain) {
-    for (const Factor& factor : facts.factors) {
-      if (factor.kind != Factor::Kind::kReduce) continue;
-      for (size_t i = 0; i < factor.operands.size(); ++i) {
-        if (factor.operands[i] < 0) continue;
-        for (size_t r = 0; r < plain.results.size(); ++r)
-          for (const int axis : plain.operands[i].dims[static_cast<size_t>(factor.operands[i])])
-            if (factor.results[r] < 0 && !plain.results[r].is_partial(axis))
-              plain.results[r].partial.push_back({axis, factor.reduce});
-      }
+  for (const Factor& factor : facts.factors) {
+    if (factor.kind != Factor::Kind::kReduce) continue;
+    for (size_t i = 0; i < factor.operands.size(); ++i) {
+      if (factor.operands[i] < 0) continue;
+      for (size_t r = 0; r < plain.results.size(); ++r)
+        for (const int axis : plain.operands[i].dims[static_cast<size_t>(factor.operands[i])])
+          if (factor.results[r] < 0 && !plain.results[r].is_partial(axis))
+            plain.results[r].partial.push_back({axis, factor.reduce});
     }
-    for (Sharding& result : plain.results) std::sort(result.partial.begin(), result.partial.end());
-    return plain;
   }
-  PerTensor<Sharding> targets(scene.graph().tensors().size());
-  for (size_t i = 0; i < node.operands.size(); ++i) targets[node.operands[i]] = plain.operands[i];
-  for (size_t i = 0; i < node.results.size(); ++i) targets[node.results[i]] = plain.results[i];
-  return choose_strategy(scene.graph(), node, targets, layout.mesh);
+  for (Sharding& result : plain.results) std::sort(result.partial.begin(), result.partial.end());
+  return plain;
+}
+
+// The ways to run a node from which a plan is chosen under the rules of the layout, but for sums that pass through it.
+std::vector<Strategy> strategies_of(const Scene& scene, int n, const Layout& layout) {
+  const Node& node = scene.node(n);
+  const NodeFacts& facts = scene.facts.nodes[static_cast<size_t>(n)];
+  if (facts.is_plain) return {plain_strategy(scene, node, facts, layout)};
+  AxisLists lists;
+  NodeCall call{scene.graph(), node, {}, {}, std::vector<uint64_t>(node.operands.size(), 0), true};
+  for (const bool is_result : {false, true})
+    for (const TensorId id : is_result ? node.results : node.operands) {
+      std::vector<ListSet> dims;
+      for (const AxisList& axes : scene.own(id, layout).dims) dims.push_back(lists.with_prefixes(axes));
+      (is_result ? call.result_lists : call.operand_lists).push_back(std::move(dims));
+    }
+  const PlanPrices prices(layout.mesh, {});
+  std::vector<Strategy> strategies;
+  for (const NodeOption& option : options_of(call, facts.factors, lists, layout.mesh, prices, {}))
+    strategies.push_back(strategy_of(option));
+  return strategies;
+}
+
+// The least of each part of the cost over all strategies of a node.
+template <typename Cost>
+BoundCost least_cost(const Scene& scene, int n, const Layout& layout, Cost cost) {
+  std::optional<BoundCost> least;
+  for (const Strategy& strategy : strategies_of(scene, n, layout)) {
+    const BoundCost next = cost(strategy);
+    if (least)
+      least->lower_to(next);
+    else
+      least = next;
+  }
+  return least.value_or(BoundCost{});
 }
 
 std::vector<LocalType> local_types(const Scene& scene, const Tensors& ids,
@@ -100,10 +126,9 @@ double kernel_memory(const Scene& scene, const Node& node, const std::vector<Loc
   return seconds;
 }
 
-BoundCost kernel_cost(const Scene& scene, int n, const Layout& layout) {
+BoundCost kernel_cost(const Scene& scene, int n, const Layout& layout, const Strategy& strategy) {
   const Node& node = scene.node(n);
   const NodeFacts& facts = scene.facts.nodes[static_cast<size_t>(n)];
-  const Strategy strategy = strategy_of(scene, n, layout);
   if (is_exchanged(facts, strategy)) return {};
   const std::vector<LocalType> operands = local_types(scene, node.operands, strategy.operands, layout.mesh),
                                results = local_types(scene, node.results, strategy.results, layout.mesh);
@@ -202,9 +227,9 @@ bool is_reduced_alone(const Scene& scene, int n, TensorId result) {
 }
 
 // Result `result` of a node, which is needed whole, so that it is reduced itself if it is partial.
-BoundCost result_reduction(const Scene& scene, int n, size_t result, const Layout& layout) {
+BoundCost result_reduction(const Scene& scene, int n, size_t result, const Layout& layout,
+                           const Strategy& strategy) {
   const TensorId id = scene.node(n).results[result];
-  const Strategy strategy = strategy_of(scene, n, layout);
   const Sharding& made = strategy.results[result];
   if (made.partial.empty()) return {};
   if (is_reduced_alone(scene, n, id))
@@ -218,8 +243,8 @@ BoundCost result_reduction(const Scene& scene, int n, size_t result, const Layou
 }
 
 // A sum that linear operations may carry along: it is reduced at one of the tensors of `places`.
-BoundCost carried_reduction(const Scene& scene, int n, const Tensors& places, const Layout& layout) {
-  const Strategy strategy = strategy_of(scene, n, layout);
+BoundCost carried_reduction(const Scene& scene, const Tensors& places, const Layout& layout,
+                            const Strategy& strategy) {
   BoundCost most;
   for (const Partial& partial : strategy.results[0].partial) {
     std::optional<BoundCost> least;
@@ -315,8 +340,10 @@ class PartTerms {
     add_dims(*scene_, node.results, dims);
     const std::string key = key_of(*scene_, node, part_);
     if (!scene_->facts.nodes[static_cast<size_t>(n)].may_fuse || is_counted(n))
-      collector_.add("kernel" + key, times_, dims,
-                     [scene = scene_, n](const Layout& layout) { return kernel_cost(*scene, n, layout); });
+      collector_.add("kernel" + key, times_, dims, [scene = scene_, n](const Layout& layout) {
+        return least_cost(*scene, n, layout,
+                          [&](const Strategy& strategy) { return kernel_cost(*scene, n, layout, strategy); });
+      });
     for (size_t r = 0; r < node.results.size(); ++r) {
       const TensorFacts& tensor = scene_->facts.tensors[node.results[r]];
       if (!tensor.is_needed_whole || !may_reduce(n)) continue;
@@ -324,7 +351,9 @@ class PartTerms {
       collector_.add("reduce" + std::to_string(r) +
                          (is_reduced_alone(*scene_, n, node.results[r]) ? "alone" : "any") + key,
                      times_, dims, [scene = scene_, n, r](const Layout& layout) {
-                       return result_reduction(*scene, n, r, layout);
+                       return least_cost(*scene, n, layout, [&](const Strategy& strategy) {
+                         return result_reduction(*scene, n, r, layout, strategy);
+                       });
                      });
     }
   }
@@ -371,7 +400,9 @@ class PartTerms {
     std::string key = "carry" + key_of(*scene_, node, part_);
     for (const TensorId id : places) key += ";" + to_string(scene_->graph().type(id));
     collector_.add(key, times_, dims, [scene = scene_, n, places](const Layout& layout) {
-      return carried_reduction(*scene, n, places, layout);
+      return least_cost(*scene, n, layout, [&](const Strategy& strategy) {
+        return carried_reduction(*scene, places, layout, strategy);
+      });
     });
   }
 

@@ -12,9 +12,9 @@
 #include "core/diagnostics/stop.h"
 #include "core/memory/memory_bound.h"
 #include "core/model/annotations.h"
+#include "core/model/check_layout.h"
 #include "core/model/entry_points.h"
 #include "core/model/zero_stage.h"
-#include "core/passes/steps/resolve_shardings.h"
 #include "core/search/parallel.h"
 #include "core/tensors/division.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/steps/resolve_shardings.h"
+#include "core/model/check_layout.h"
 #include "core/tensors/bf16.h"
 #include "core/tensors/relayout.h"
 #include "runtime/comm/comm_lockstep.h"

@@ -131,9 +131,9 @@ void add_exchange(TensorForms& forms, const Node& node, ValueId operand, const S
   forms.emit_move(forms.new_step(node), operand, forms.add(out, to), move);
 }
 
-// A relabelling node as the plan runs it: an alias where every device holds its elements already, and otherwise an
-// exchange.
-void add_planned_relabelling(TensorForms& forms, size_t n) {
+// A relabelling node gives the same elements in the same order under other dimensions: an alias where every device
+// holds its elements already, and otherwise an exchange.
+void add_relabelling(TensorForms& forms, size_t n) {
   const Node& node = forms.graph().nodes()[n];
   const TensorId in = node.operands[0], out = node.results[0];
   const Dims &from = forms.graph().type(in).dims, &to = forms.graph().type(out).dims;
@@ -148,37 +148,6 @@ void add_planned_relabelling(TensorForms& forms, size_t n) {
   }
 }
 
-// A relabelling node gives the same elements in the same order under other dimensions. A whole operand goes
-// the cheapest of three ways: carry its sharding over and reshard the result where it is used, reshard the
-// operand first, or exchange straight into the result's sharding.
-void add_relabelling(TensorForms& forms, size_t n) {
-  const Node& node = forms.graph().nodes()[n];
-  const TensorId in = node.operands[0], out = node.results[0];
-  const TensorType &from = forms.graph().type(in), &to = forms.graph().type(out);
-  const Sharding &own_in = forms.own_sharding(in), &own_out = forms.own_sharding(out);
-  const std::vector<Partial> partial = partial_operand(forms.sharded(), n, 0);
-  Sharding carried, needed;
-  if (!partial.empty()) {
-    const ValueId form = forms.obtain_partial(in, partial, node);
-    check_invariant(carries(from.dims, forms.value(form).sharding, to.dims, forms.mesh(), carried),
-                    "a partial sum is lost");
-    forms.add_alias(form, out, carried);
-    return;
-  }
-  std::optional<MoveCost> after, before;
-  if (carries(from.dims, own_in, to.dims, forms.mesh(), carried))
-    after = reshard_cost(to, carried, own_out, forms.mesh());
-  if (carries(to.dims, own_out, from.dims, forms.mesh(), needed))
-    before = reshard_cost(from, own_in, needed, forms.mesh());
-  if (after && (!before || *after <= *before)) {
-    forms.add_alias(forms.obtain(in, own_in, node), out, carried);
-  } else if (before) {
-    forms.add_alias(forms.obtain(in, needed, node), out, own_out);
-  } else {
-    add_exchange(forms, node, forms.obtain(in, own_in, node), own_out);
-  }
-}
-
 void add_nodes(TensorForms& forms, const Variables& variables) {
   const Nodes& nodes = forms.graph().nodes();
   size_t loops = 0;
@@ -187,7 +156,7 @@ void add_nodes(TensorForms& forms, const Variables& variables) {
     if (node.kind == NodeKind::kLoop)
       add_loop(forms, n, LoopIndex(loops++));
     else if (node.kind == NodeKind::kOp && node.op->family == Family::kRelabel)
-      forms.sharded().is_planned() ? add_planned_relabelling(forms, n) : add_relabelling(forms, n);
+      add_relabelling(forms, n);
     else if (node.kind == NodeKind::kOp)
       add_kernel(forms, n);
     else
@@ -215,17 +184,6 @@ ValueId kept(TensorForms& forms, TensorId tensor, const Sharding& sharding, cons
   return assigned.contains(variable_read(forms.made(), id)) ? copied(forms, tensor, id) : id;
 }
 
-// The form in which a sum leaves the entry point: as its terms come out, but scattered over axes by which the layout
-// splits it (`shard_state_over`), where they come out partial over these.
-Sharding form_of_sum(const TensorForms& forms, TensorId tensor) {
-  Sharding made = forms.value(forms.of(tensor).front()).sharding;
-  const Sharding& own = forms.own_sharding(tensor);
-  const AxisList split = split_axes(own);
-  if (std::erase_if(made.partial, [&](const Partial& partial) { return contains(split, partial.axis); }) > 0)
-    made.dims = own.dims;
-  return made;
-}
-
 void add_outputs(TensorForms& forms, const Variables& variables) {
   const ShardedEntry& sharded = forms.sharded();
   const EntryGraph& entry = sharded.entry;
@@ -235,12 +193,9 @@ void add_outputs(TensorForms& forms, const Variables& variables) {
   const size_t whole = entry.outputs.size() - entry.sums;
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     const auto& [name, tensor] = entry.outputs[i];
-    const bool is_sum = i >= whole;
-    const Sharding sharding = i < sharded.outputs.size() ? sharded.outputs[i]
-                              : is_sum                   ? form_of_sum(forms, tensor)
-                                                         : forms.own_sharding(tensor);
-    const ValueId id = is_sum ? forms.obtain(tensor, sharding, forms.graph().producer(tensor))
-                              : kept(forms, tensor, sharding, assigned);
+    const Sharding& sharding = sharded.outputs[i];
+    const ValueId id = i < whole ? kept(forms, tensor, sharding, assigned)
+                                 : forms.obtain(tensor, sharding, forms.graph().producer(tensor));
     forms.made().entry.outputs.push_back({name, id});
   }
 }

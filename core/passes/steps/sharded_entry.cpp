@@ -91,16 +91,6 @@ std::string strategy_problem(const Graph& graph, const Node& node, const Strateg
   return factors_problem(factors, strategy.operands, strategy.results, exchanges);
 }
 
-// True if the loop takes its operands, and gives what it carries, split as the tensors are elsewhere.
-bool is_in_own_shardings(const ShardedEntry& sharded, const Node& loop, const Strategy& strategy) {
-  const auto own = [&](TensorId id) { return sharded.shardings[id]; };
-  for (size_t i = 0; i < loop.operands.size(); ++i)
-    if (strategy.operands[i] != own(loop.operands[i])) return false;
-  for (size_t i = 0; i < loop.loop->carried(); ++i)
-    if (strategy.results[i] != own(loop.results[i])) return false;
-  return true;
-}
-
 std::string carry_problem(const Graph& graph, const Node& node, const Carry& carry) {
   if (node.kind != NodeKind::kOp) return "only an operation lets partial sums through";
   SumOperands operands{std::vector<bool>(node.operands.size()), {}};
@@ -161,8 +151,6 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
   if (!sharded.strategies.empty()) {
     const Strategy& strategy = sharded.strategies[n];
     if (std::string problem = strategy_problem(graph, node, strategy, mesh); !problem.empty()) return problem;
-    if (node.loop && !sharded.is_planned() && !is_in_own_shardings(sharded, node, strategy))
-      return "a loop takes or carries a tensor in another sharding than its own";
   }
   if (!sharded.carries.empty())
     for (const Carry& carry : sharded.carries[n])

@@ -1,15 +1,13 @@
 #pragma once
-// An entry point on its way from a graph to steps. Each pass between `resolve_shardings` and `partition` adds
-// one field, and reads those above it:
+// An entry point on its way from a graph to steps: the graph on whole tensors, and what choose_plan
+// (core/choice/choose_plan.h) has decided for it.
 //
-//   entry       the graph, on whole tensors
-//   shardings   resolve_shardings: how each tensor is split           x: batch/rows   w: k/cols, h
-//   strategies  choose_strategies: in which shardings each node runs  y: batch/rows, sum over cols
+//   entry       the graph
+//   shardings   under which each tensor is known                     x: batch/rows   w: k/cols, h
+//   strategies  in which shardings each node runs                    y: batch/rows, sum over cols
+//   carries     which partial sums pass through each node unreduced
+//   forms       in which further forms each tensor is held
 //   loops       lower_loops: the steps of each loop in the graph
-//   carries     place_reductions: which partial sums pass through each node unreduced
-//
-// For a layout with annotations or propagation, choose_plan (core/choice/choose_plan.h) adds all of these fields at
-// once.
 
 #include <string>
 #include <vector>
@@ -42,17 +40,13 @@ struct PlannedForm {
 struct ShardedEntry {
   EntryGraph entry;
   PerTensor<Sharding> shardings = {};
-  // Per node; empty ones for leaves, and for relabelling nodes unless the plan was chosen as a whole
+  // Per node; empty ones for leaves
   std::vector<Strategy> strategies = {};
-  Loops loops = {};                              // those of the loop nodes, in order
-  std::vector<std::vector<Carry>> carries = {};  // per node, at most one per axis
-  // If the plan was chosen as a whole (choose_plan): the forms of each tensor beside the one that its producer gives,
-  // the shardings of the outputs, and the condition and body of each loop, in order
-  PerTensor<std::vector<PlannedForm>> forms = {};
-  std::vector<Sharding> outputs = {};
-  std::vector<ShardedEntry> parts = {};
-
-  bool is_planned() const { return forms.size() > 0; }
+  std::vector<std::vector<Carry>> carries = {};    // per node, at most one per axis
+  PerTensor<std::vector<PlannedForm>> forms = {};  // of each tensor, beside the one that its producer gives
+  std::vector<Sharding> outputs = {};              // the shardings of the outputs before the sums
+  std::vector<ShardedEntry> parts = {};            // the condition and the body of each loop node, in order
+  Loops loops = {};                                // the steps of these
 };
 
 /// The graph, a line a node as to_string(Graph) has it, and below each what the passes have decided for it.

@@ -1,7 +1,6 @@
 #include "core/passes/steps/tensor_forms.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,14 +20,6 @@ std::string form_name(const Dims& dims, const Sharding& sharding, const Mesh& me
       text += (text.empty() ? "" : ",") + dims[i].name + "/" + mesh.names(sharding.dims[i]) +
               (sharding.window(i) ? "~" : "");
   return text.empty() ? "whole" : text;
-}
-
-// Moves only ever finish partial sums. A form that is partial must come from one that is partial in that way. Nothing
-// is made from what a window reads.
-bool is_reachable(const Sharding& from, const Sharding& to) {
-  return from.windows.empty() && std::all_of(to.partial.begin(), to.partial.end(), [&](const Partial& p) {
-           return std::find(from.partial.begin(), from.partial.end(), p) != from.partial.end();
-         });
 }
 
 }  // namespace
@@ -66,26 +57,6 @@ void TensorForms::add_alias(ValueId of, TensorId tensor, const Sharding& shardin
 }
 
 ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node& user) {
-  if (sharded_.is_planned()) return obtain_planned(tensor, wanted, user);
-  std::optional<MoveCost> best_cost;
-  ValueId best;
-  for (const ValueId form : of(tensor)) {
-    const Sharding& from = value(form).sharding;
-    if (from == wanted) return form;
-    if (!is_reachable(from, wanted)) continue;
-    const MoveCost cost = reshard_cost(graph().type(tensor), from, wanted, mesh_);
-    if (!best_cost || cost < *best_cost) {
-      best_cost = cost;
-      best = form;
-    }
-  }
-  check_invariant(best != kNoValue, "a partial form is asked for that was never made");
-  for (const Move& move : plan_reshard(graph().type(tensor).dims, value(best).sharding, wanted, mesh_))
-    best = moved(tensor, best, move, user);
-  return best;
-}
-
-ValueId TensorForms::obtain_planned(TensorId tensor, const Sharding& wanted, const Node& user) {
   return planned_form(tensor, wanted, sharded_.forms[tensor].size(), user);
 }
 
@@ -109,19 +80,9 @@ ValueId TensorForms::planned_form(TensorId tensor, const Sharding& wanted, size_
                       "' is asked for that the plan does not hold");
 }
 
-ValueId TensorForms::obtain_partial(TensorId tensor, const std::vector<Partial>& partial, const Node& user) {
-  for (const ValueId form : of(tensor))
-    if (value(form).sharding.partial == partial) return form;
-  for (const ValueId form : of(tensor))
-    if (!value(form).sharding.partial.empty())
-      return obtain(tensor, {value(form).sharding.dims, partial}, user);
-  throw InternalError("a partial form is asked for that was never made");
-}
-
 ValueId TensorForms::moved(TensorId tensor, ValueId from, const Move& move, const Node& user) {
   // A plan states which form each one is made from, so it shares a move only with the same source.
-  const std::vector<ValueId>& known = sharded_.is_planned() ? moved_to_[from] : of(tensor);
-  for (const ValueId form : known)
+  for (const ValueId form : moved_to_[from])
     if (value(form).sharding == move.to) return form;
   const bool finishes = move.collective && reduces(move.collective->kind);
   // A reduction finishes what the producer began; any other move is made for the user.

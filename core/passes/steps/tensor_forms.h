@@ -1,7 +1,7 @@
 #pragma once
 // The forms of the tensors of a graph while `partition` turns it into steps. A tensor is held as one value or
 // as several, each in another sharding. A form that is asked for is made once for all its
-// users, from the form that makes it cheapest.
+// users, from the form that the plan says.
 //
 //   h = einsum(x, w)        h@sum(cols)   as the kernel gives it
 //   y = relu(h)             h             all_reduce(h@sum(cols)): in its own sharding, for relu
@@ -43,8 +43,6 @@ class TensorForms {
 
   /// The tensor in the sharding `wanted`, for the node `user`. Adds the steps that move it there.
   ValueId obtain(TensorId tensor, const Sharding& wanted, const Node& user);
-  /// A form of the tensor that is partial in just this way, however split.
-  ValueId obtain_partial(TensorId tensor, const std::vector<Partial>& partial, const Node& user);
 
   /// A step for the node, without inputs, outputs and action.
   Step new_step(const Node& node) const;
@@ -55,7 +53,6 @@ class TensorForms {
   void emit_collective(Step step, const Collective& collective);
 
  private:
-  ValueId obtain_planned(TensorId tensor, const Sharding& wanted, const Node& user);
   ValueId planned_form(TensorId tensor, const Sharding& wanted, size_t before, const Node& user);
   ValueId moved(TensorId tensor, ValueId from, const Move& move, const Node& user);
 

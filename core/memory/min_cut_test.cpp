@@ -1,4 +1,4 @@
-#include "core/passes/steps/min_cut.h"
+#include "core/memory/min_cut.h"
 
 #include <doctest/doctest.h>
 

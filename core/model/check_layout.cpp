@@ -1,4 +1,4 @@
-#include "core/passes/steps/resolve_shardings.h"
+#include "core/model/check_layout.h"
 
 #include <fmt/format.h>
 
@@ -116,20 +116,6 @@ void check_layout(const Model& model, const Layout& layout, const Annotations& a
   }
   if (!allow_uneven) annotations.check_even(layout.mesh, diagnostics);
   if (!diagnostics.empty()) throw UserError(diagnostics);
-}
-
-Sharding resolved_sharding(const Graph& graph, const Tensor& tensor, const Layout& layout,
-                           const StateSplit& split) {
-  Sharding sharding = legal_sharding_by_rules(layout, tensor.type.dims);
-  if (is_split_state(split, graph, tensor)) split_state(split, tensor.type.dims, layout.mesh, sharding);
-  return sharding;
-}
-
-ShardedEntry resolve_shardings(EntryGraph entry, const Layout& layout, const StateSplit& split) {
-  std::vector<Sharding> shardings;
-  for (const Tensor& tensor : entry.graph.tensors())
-    shardings.push_back(resolved_sharding(entry.graph, tensor, layout, split));
-  return {std::move(entry), std::move(shardings)};
 }
 
 }  // namespace mtfc
