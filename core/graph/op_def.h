@@ -1,5 +1,6 @@
 #pragma once
-// The definition of an operation: one constant per file of core/ops/, with every field stated.
+// The definition of an operation: one constant per file of core/ops/, with every field stated, by the file or by the
+// function of its family (core/op_rules/elementwise.h, reduction.h and random_rules.h).
 //
 // An operation is written once. Its Signature gives the reader's checks, `mtfc ops` and the schema; its
 // `roles` drive the partitioner and the propagation of shardings; its `gradient` is written in terms of other
@@ -208,6 +209,11 @@ struct OpTraits {
   bool in_f32 = false;
 };
 
+/// Adds operations that compute the gradient of each operand (kNoTensor: none) from the gradients of the results
+/// (kNoTensor: zero).
+using GradientRule = std::vector<TensorId> (*)(GraphBuilder&, const Node&,
+                                               std::span<const TensorId> result_gradients);
+
 struct OpDef {
   Signature signature;
   Family family;
@@ -223,9 +229,8 @@ struct OpDef {
   /// operands in any case.
   std::vector<std::vector<int>> linear_in;
 
-  /// Adds operations that compute the gradient of each operand (kNoTensor: none) from the gradients of the
-  /// results (kNoTensor: zero). nullptr, spelled kNoGradient: not differentiable.
-  std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> result_gradients);
+  /// nullptr, spelled kNoGradient: not differentiable.
+  GradientRule gradient;
 
   /// The arithmetic operations of one device.
   int64_t (*flops)(const LocalCall&, std::span<const LocalType> results);
@@ -300,7 +305,7 @@ struct CompositeDef {
   std::vector<TensorId> (*expand)(GraphBuilder&, const Node&);
   /// Like OpDef::gradient, in terms of the composite's own operands and results. Given where this keeps less
   /// for the backward pass than differentiating the expansion does; otherwise kGradientOfParts.
-  std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> gradients);
+  GradientRule gradient;
   /// The operation that gives the results in evaluation and decoding, where they are others than in training; otherwise
   /// kAsInTraining.
   StandIn (*in_evaluation)(const Node&);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
@@ -26,19 +27,6 @@ std::vector<TensorType> one_type(DType dtype, Dims dims) {
   std::vector<TensorType> types(1);
   types[0] = {dtype, std::move(dims)};
   return types;
-}
-
-}  // namespace
-
-Dims aligned_dims(const OpCall& call) {
-  Dims natural = natural_dims(call.operands);
-  const AttributeValue* given = call.attributes.find("dims");
-  if (!given) return natural;
-  Dims ordered;
-  const Dims& wanted = std::get<Dims>(*given);
-  require_permutation(wanted, natural, "dims");
-  for (const Dim& dim : wanted) ordered.push_back(natural[static_cast<size_t>(position(natural, dim.name))]);
-  return ordered;
 }
 
 std::vector<TensorType> infer_float_unary(const OpCall& call) {
@@ -77,6 +65,132 @@ std::vector<TensorType> infer_comparison(const OpCall& call) {
   require_numbers(call);
   require_same_dtype(call);
   return one_type(DType::kBool, aligned_dims(call));
+}
+
+std::vector<TensorType> infer_equality(const OpCall& call) {
+  require_same_dtype(call);
+  return one_type(DType::kBool, aligned_dims(call));
+}
+
+ExampleOperand any_flags(std::string_view dims, DType) {
+  return flags(dims);
+}
+
+using InferRule = std::vector<TensorType> (*)(const OpCall&);
+
+OpDef elementwise(int operands, InferRule infer, std::vector<Example> examples, ElementwiseOp op) {
+  std::vector<AttributeSpec> attributes;
+  if (operands > 1) attributes.push_back(kResultOrder);
+  return {
+      .signature =
+          {
+              .name = op.name,
+              .doc = op.doc,
+              .min_operands = operands,
+              .max_operands = operands,
+              .attributes = std::move(attributes),
+              .infer = infer,
+              .examples = op.examples.empty() ? std::move(examples) : std::move(op.examples),
+              .worked = std::move(op.worked),
+          },
+      .family = Family::kElementwise,
+      .roles = pass_factors,
+      .linear_in = std::move(op.linear_in),
+      .gradient = op.gradient,
+      .flops = result_elements,
+      .workspace = kNoWorkspace,
+      .split_rule = kNoSplitRule,
+      .traits = op.traits,
+  };
+}
+
+OpDef unary(InferRule infer, std::vector<Example> examples, ElementwiseOp op) {
+  return elementwise(1, infer, std::move(examples), std::move(op));
+}
+
+OpDef binary(InferRule infer, std::vector<Example> examples, ElementwiseOp op) {
+  return elementwise(2, infer, std::move(examples), std::move(op));
+}
+
+}  // namespace
+
+Dims aligned_dims(const OpCall& call) {
+  Dims natural = natural_dims(call.operands);
+  const AttributeValue* given = call.attributes.find("dims");
+  if (!given) return natural;
+  Dims ordered;
+  const Dims& wanted = std::get<Dims>(*given);
+  require_permutation(wanted, natural, "dims");
+  for (const Dim& dim : wanted) ordered.push_back(natural[static_cast<size_t>(position(natural, dim.name))]);
+  return ordered;
+}
+
+OpDef float_unary(ElementwiseOp op) {
+  return unary(infer_float_unary, unary_examples(normal), std::move(op));
+}
+
+OpDef number_unary(ElementwiseOp op) {
+  std::vector<Example> examples = unary_examples(normal);
+  for (const DType dtype : {DType::kI32, DType::kF64})
+    examples.push_back({{steps("batch=5 hidden=7", dtype)}, {}});
+  return unary(infer_number_unary, std::move(examples), std::move(op));
+}
+
+OpDef bool_unary(ElementwiseOp op) {
+  return unary(infer_bool_unary, unary_examples(any_flags), std::move(op));
+}
+
+OpDef float_binary(ElementwiseOp op) {
+  return binary(infer_float_binary, aligned_examples(normal, normal), std::move(op));
+}
+
+OpDef number_binary(ElementwiseOp op) {
+  return binary(infer_number_binary, aligned_number_examples(), std::move(op));
+}
+
+OpDef bool_binary(ElementwiseOp op) {
+  return binary(infer_bool_binary, aligned_examples(any_flags, any_flags), std::move(op));
+}
+
+OpDef checked_division(ElementwiseOp op) {
+  std::vector<Example> examples = aligned_examples(normal, positive);
+  examples.push_back({{steps("batch=5 hidden=7"), positive("hidden=7")}, {}});
+  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), positive("hidden=7", DType::kI32)}, {}});
+  examples.push_back({{steps("batch=5", DType::kI64), positive("hidden=7 batch=5", DType::kI64)}, {}});
+  OpDef made = binary(infer_number_binary, std::move(examples), std::move(op));
+  made.family = Family::kElementwiseChecked;
+  return made;
+}
+
+OpDef comparison(std::string_view name, std::string_view doc) {
+  return binary(infer_comparison, comparison_examples(), {.name = name, .doc = doc});
+}
+
+OpDef equality(std::string_view name, std::string_view doc) {
+  std::vector<Example> examples = comparison_examples();
+  examples.push_back({{flags("batch=5 hidden=7"), flags("hidden=7")}, {}});
+  return binary(infer_equality, std::move(examples), {.name = name, .doc = doc});
+}
+
+std::vector<Example> unary_examples(ExampleOperand (*maker)(std::string_view dims, DType dtype)) {
+  std::vector<Example> examples;
+  for (const std::string_view dims : {"batch=5 hidden=7", "a=3 b=5 c=7", ""})
+    examples.push_back({{maker(dims, DType::kF64)}, {}});
+  examples.push_back({{maker("batch=5", DType::kF32)}, {}});
+  return examples;
+}
+
+std::vector<TensorId> winners_gradient(GraphBuilder& b, const Node& node, TensorId gradient,
+                                       std::string_view wins) {
+  const TensorId first = node.operands[0], second = node.operands[1];
+  const DType dtype = b.type(first).dtype;
+  if (!is_float(dtype)) return {kNoTensor, kNoTensor};
+  const TensorId tie = b.op("equal", {first, second}), first_wins = b.op(wins, {first, second});
+  const TensorId zero = b.constant(0, dtype);
+  const TensorId half = b.op("mul", {gradient, b.constant(0.5, dtype)});
+  const TensorId of_first = b.op("where", {tie, half, b.op("where", {first_wins, gradient, zero})});
+  const TensorId of_second = b.op("where", {tie, half, b.op("where", {first_wins, zero, gradient})});
+  return {gradient_of(b, first, of_first), gradient_of(b, second, of_second)};
 }
 
 TensorId gradient_of(GraphBuilder& b, TensorId operand, TensorId gradient) {

@@ -1,9 +1,16 @@
 #include "core/op_rules/random_rules.h"
 
+#include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 namespace {
+
+constexpr AttributeSpec kRandomDims = {"dims", AttributeType::kDims, true, "the dimensions of the result"};
+constexpr AttributeSpec kRandomDType = {"dtype", AttributeType::kDType, false, "f32 (the default) or f64"};
+constexpr AttributeSpec kRandomKey = {
+    "key", AttributeType::kText, false,
+    "the name of the tensor whose numbers these are, instead of the result's", true};
 
 void require_part(const OpCall& call, const Dims& dims) {
   if (call.operands[0] != TensorType{DType::kI32, {}})
@@ -17,8 +24,6 @@ void require_part(const OpCall& call, const Dims& dims) {
                   "interleaved"};
 }
 
-}  // namespace
-
 std::vector<TensorType> infer_random(const OpCall& call) {
   const DType dtype = call.attributes.get_or("dtype", DType::kF32);
   const Dims& dims = call.attributes.get<Dims>("dims");
@@ -30,6 +35,33 @@ std::vector<TensorType> infer_random(const OpCall& call) {
     throw OpError{"random numbers are generated without operands", "", 0};
   if (!call.operands.empty()) require_part(call, dims);
   return {{dtype, dims}};
+}
+
+}  // namespace
+
+OpDef random_numbers(std::string_view name, std::string_view doc) {
+  return {
+      .signature =
+          {
+              .name = name,
+              .doc = doc,
+              .min_operands = 0,
+              .max_operands = 1,
+              .attributes = {kRandomDims, kRandomDType, kRandomInterleaved, kRandomKey},
+              .infer = infer_random,
+              .examples = {{{}, {{"dims", dims_of("batch=5 hidden=7")}}},
+                           {{}, {{"dims", dims_of("a=3 b=5 c=7")}, {"dtype", DType::kF64}}},
+                           {{}, {{"dims", Dims{}}}}},
+          },
+      .family = Family::kGenerator,
+      .roles = pass_factors,
+      .linear_in = {},
+      .gradient = kNoGradient,
+      .flops = result_elements,
+      .workspace = kNoWorkspace,
+      .split_rule = kNoSplitRule,
+      .traits = {.is_drawn = true, .own_pace = true},
+  };
 }
 
 }  // namespace mtfc

@@ -7,23 +7,17 @@
 // (core/model/microbatches.h). If d has size s in the result, row i has the numbers of row i * (n/s) + p of
 // that tensor.
 
+#include <string_view>
+
 #include "core/graph/op_def.h"
 
 namespace mtfc {
-
-inline constexpr AttributeSpec kRandomDims = {"dims", AttributeType::kDims, true,
-                                              "the dimensions of the result"};
-inline constexpr AttributeSpec kRandomDType = {"dtype", AttributeType::kDType, false,
-                                               "f32 (the default) or f64"};
 
 inline constexpr AttributeSpec kRandomInterleaved = {"interleaved", AttributeType::kDim, false,
                                                      "the dimension as it is in the tensor this is a part of",
                                                      true};
 
-inline constexpr AttributeSpec kRandomKey = {
-    "key", AttributeType::kText, false,
-    "the name of the tensor whose numbers these are, instead of the result's", true};
-
-std::vector<TensorType> infer_random(const OpCall& call);
+/// An operation that draws its numbers from the distribution that `doc` names.
+OpDef random_numbers(std::string_view name, std::string_view doc);
 
 }  // namespace mtfc

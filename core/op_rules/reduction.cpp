@@ -1,5 +1,7 @@
 #include "core/op_rules/reduction.h"
 
+#include "core/op_rules/example.h"
+
 namespace mtfc {
 namespace {
 
@@ -19,7 +21,75 @@ Dims kept_dims(const OpCall& call) {
   return kept;
 }
 
+template <ReduceKind kind>
+std::vector<Factor> reduction_factors(const OpCall& call, std::span<const TensorType> results) {
+  std::vector<Factor> factors = pass_factors(call, results);
+  for (const Dim& dim : without(call.operands[0].dims, results[0].dims))
+    factors.push_back(factor(dim.name, Factor::Kind::kReduce, call, results, kind));
+  return factors;
+}
+
+using FactorRule = std::vector<Factor> (*)(const OpCall& call, std::span<const TensorType> results);
+
+FactorRule factors_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return reduction_factors<ReduceKind::kSum>;
+    case ReduceKind::kProd:
+      return reduction_factors<ReduceKind::kProd>;
+    case ReduceKind::kMax:
+      return reduction_factors<ReduceKind::kMax>;
+    case ReduceKind::kMin:
+      return reduction_factors<ReduceKind::kMin>;
+  }
+  throw InternalError("a reduction of no kind");
+}
+
+std::vector<Example> examples_of(const ReductionOp& op) {
+  const bool of_bools = op.infer == infer_bool_reduction;
+  const auto use = [&](std::string_view dims, Attributes attributes, DType dtype = DType::kF64) {
+    return Example{{of_bools ? flags(dims) : normal(dims, dtype)}, std::move(attributes)};
+  };
+  std::vector<Example> examples = {
+      use("batch=5 hidden=7", {}),
+      use("batch=5 hidden=7", {{"over", dims_of("hidden=7")}}),
+      use("batch=5 hidden=7", {{"over", dims_of("batch=5")}}),
+      use("a=3 b=5 c=7", {{"over", dims_of("b=5")}}),
+      use("a=3 b=5 c=7", {{"over", dims_of("c=7 a=3")}}),
+      use("a=3 b=5 c=7", {{"dims", dims_of("c=7 a=3")}}),
+      use("batch=5 hidden=7", {{"over", dims_of("hidden=7")}}, DType::kF32),
+      use("", {}),
+  };
+  examples.insert(examples.end(), op.more.begin(), op.more.end());
+  return examples;
+}
+
 }  // namespace
+
+OpDef reduction(ReductionOp op) {
+  std::vector<Example> examples = examples_of(op);
+  return {
+      .signature =
+          {
+              .name = op.name,
+              .doc = op.doc,
+              .min_operands = 1,
+              .max_operands = 1,
+              .attributes = {kReductionOver, kReductionDims},
+              .infer = op.infer,
+              .examples = std::move(examples),
+              .worked = std::move(op.worked),
+          },
+      .family = Family::kReduction,
+      .roles = factors_of(op.kind),
+      .linear_in = std::move(op.linear_in),
+      .gradient = op.gradient,
+      .flops = operand_elements,
+      .workspace = kNoWorkspace,
+      .split_rule = kNoSplitRule,
+      .traits = op.traits,
+  };
+}
 
 std::vector<TensorType> infer_number_reduction(const OpCall& call) {
   require_numbers(call);
@@ -34,14 +104,6 @@ std::vector<TensorType> infer_float_reduction(const OpCall& call) {
 std::vector<TensorType> infer_bool_reduction(const OpCall& call) {
   require_bools(call);
   return {{DType::kBool, kept_dims(call)}};
-}
-
-std::vector<Factor> reduction_factors(const OpCall& call, std::span<const TensorType> results,
-                                      ReduceKind kind) {
-  std::vector<Factor> factors = pass_factors(call, results);
-  for (const Dim& dim : without(call.operands[0].dims, results[0].dims))
-    factors.push_back(factor(dim.name, Factor::Kind::kReduce, call, results, kind));
-  return factors;
 }
 
 std::vector<TensorId> extremum_gradient(GraphBuilder& b, const Node& node,

@@ -5,6 +5,9 @@
 // removed. A removed dimension that is split leaves a partial value of the reduction's kind. Example:
 // reduce_sum(x[batch/rows, hidden], over batch) is [hidden, sum over rows].
 
+#include <string_view>
+#include <vector>
+
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
 #include "core/op_rules/operation_rules.h"
@@ -16,18 +19,24 @@ inline constexpr AttributeSpec kReductionOver = {"over", AttributeType::kOver, f
 inline constexpr AttributeSpec kReductionDims = {"dims", AttributeType::kOver, false,
                                                  "the dimensions to keep, instead of `over`"};
 
+/// One reduction: what the family leaves open.
+struct ReductionOp {
+  std::string_view name, doc;
+  std::vector<TensorType> (*infer)(const OpCall& call);
+  ReduceKind kind;                 // of the partial values that devices hold of a split dimension
+  std::vector<Example> more = {};  // beside those of the family
+  std::vector<WorkedExample> worked = {};
+  std::vector<std::vector<int>> linear_in = {};
+  GradientRule gradient = kNoGradient;
+  OpTraits traits = {};
+};
+OpDef reduction(ReductionOp op);
+
 /// The result has the operand's dtype. They throw OpError for wrong dimensions and for an operand that is no
 /// number, no float, or no bool, respectively.
 std::vector<TensorType> infer_number_reduction(const OpCall& call);
 std::vector<TensorType> infer_float_reduction(const OpCall& call);
 std::vector<TensorType> infer_bool_reduction(const OpCall& call);
-
-std::vector<Factor> reduction_factors(const OpCall& call, std::span<const TensorType> results,
-                                      ReduceKind kind);
-template <ReduceKind kind>
-std::vector<Factor> reduction_factors(const OpCall& call, std::span<const TensorType> results) {
-  return reduction_factors(call, results, kind);
-}
 
 /// The gradient of reduce_max and reduce_min. Elements that tie share it equally.
 std::vector<TensorId> extremum_gradient(GraphBuilder& b, const Node& node,

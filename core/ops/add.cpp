@@ -1,6 +1,5 @@
 #include "core/op_rules/elementwise.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::add_op {
 namespace {
@@ -11,28 +10,14 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "add",
-            .doc = "The sum of two operands, element by element.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kResultOrder},
-            .infer = infer_number_binary,
-            .examples = aligned_number_examples(),
-            .worked = {worked(
-                {known("batch=2 hidden=3", {1, 2, 3, 4, 5, 6}), known("hidden=3", {10, 20, 30})}, {},
-                {{11, 22, 33, 14, 25, 36}})},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
+extern const OpDef kOp = number_binary({
+    .name = "add",
+    .doc = "The sum of two operands, element by element.",
+    .worked = {worked({known("batch=2 hidden=3", {1, 2, 3, 4, 5, 6}), known("hidden=3", {10, 20, 30})}, {},
+                      {{11, 22, 33, 14, 25, 36}})},
     .linear_in = {{0, 1}},
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.neutral = {{.value = 0, .on_either_side = true}}},
-};
+});
 
 }  // namespace mtfc::add_op

@@ -1,6 +1,5 @@
 #include "core/op_rules/elementwise.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::div_op {
 namespace {
@@ -14,25 +13,13 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "div",
-            .doc = "The first operand divided by the second, element by element.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kResultOrder},
-            .infer = infer_float_binary,
-            .examples = aligned_examples(normal, positive),
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
+extern const OpDef kOp = float_binary({
+    .name = "div",
+    .doc = "The first operand divided by the second, element by element.",
+    .examples = aligned_examples(normal, positive),
     .linear_in = {{0}},
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.neutral = {{.value = 1, .on_either_side = false}}, .own_pace = true},
-};
+});
 
 }  // namespace mtfc::div_op

@@ -1,6 +1,4 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::exp_op {
 namespace {
@@ -11,27 +9,11 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "exp",
-            .doc = "e to the power of each element.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {},
-            .infer = infer_float_unary,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("")}, .attributes = {}},
-                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
+extern const OpDef kOp = float_unary({
+    .name = "exp",
+    .doc = "e to the power of each element.",
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.own_pace = true},
-};
+});
 
 }  // namespace mtfc::exp_op

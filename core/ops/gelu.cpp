@@ -3,7 +3,6 @@
 
 #include "core/op_rules/elementwise.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::gelu_op {
 namespace {
@@ -21,29 +20,12 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "gelu",
-            .doc = "x times the probability that a standard normal variable is below x: 0.5 * x * (1 + erf(x "
-                   "/ sqrt(2))).",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {},
-            .infer = infer_float_unary,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {}},
-                         {.operands = {normal("")}, .attributes = {}},
-                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
+extern const OpDef kOp = float_unary({
+    .name = "gelu",
+    .doc = "x times the probability that a standard normal variable is below x: 0.5 * x * (1 + erf(x "
+           "/ sqrt(2))).",
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.own_pace = true},
-};
+});
 
 }  // namespace mtfc::gelu_op

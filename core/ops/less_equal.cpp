@@ -1,27 +1,8 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::less_equal_op {
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "less_equal",
-            .doc = "True where the first operand is less than or equal to the second, element by element.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kResultOrder},
-            .infer = infer_comparison,
-            .examples = comparison_examples(),
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
-    .gradient = kNoGradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+
+extern const OpDef kOp = comparison(
+    "less_equal", "True where the first operand is less than or equal to the second, element by element.");
 
 }  // namespace mtfc::less_equal_op

@@ -1,6 +1,4 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::mul_op {
 namespace {
@@ -13,25 +11,12 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "mul",
-            .doc = "The product of two operands, element by element.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kResultOrder},
-            .infer = infer_number_binary,
-            .examples = aligned_number_examples(),
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
+extern const OpDef kOp = number_binary({
+    .name = "mul",
+    .doc = "The product of two operands, element by element.",
     .linear_in = {{0}, {1}},
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.neutral = {{.value = 1, .on_either_side = true}}, .multiplies = true},
-};
+});
 
 }  // namespace mtfc::mul_op

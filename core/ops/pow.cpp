@@ -1,6 +1,5 @@
 #include "core/op_rules/elementwise.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::pow_op {
 namespace {
@@ -31,25 +30,12 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "pow",
-            .doc = "The first operand to the power of the second, element by element.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kResultOrder},
-            .infer = infer_float_binary,
-            .examples = examples(),
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
+extern const OpDef kOp = float_binary({
+    .name = "pow",
+    .doc = "The first operand to the power of the second, element by element.",
+    .examples = examples(),
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.own_pace = true},
-};
+});
 
 }  // namespace mtfc::pow_op

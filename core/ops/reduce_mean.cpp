@@ -18,36 +18,15 @@ std::vector<WorkedExample> worked_examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "reduce_mean",
-            .doc = "The mean over the given dimensions.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {kReductionOver, kReductionDims},
-            .infer = infer_float_reduction,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("batch=5 hidden=7")},
-                          .attributes = {{"over", dims_of("hidden=7")}}},
-                         {.operands = {normal("batch=5 hidden=7")},
-                          .attributes = {{"over", dims_of("batch=5")}}},
-                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
-                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("c=7 a=3")}}},
-                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"dims", dims_of("c=7 a=3")}}},
-                         {.operands = {normal("batch=5 hidden=7", DType::kF32)},
-                          .attributes = {{"over", dims_of("hidden=7")}}},
-                         {.operands = {normal("")}, .attributes = {}}},
-            .worked = worked_examples(),
-        },
-    .family = Family::kReduction,
-    .roles = reduction_factors<ReduceKind::kSum>,
+extern const OpDef kOp = reduction({
+    .name = "reduce_mean",
+    .doc = "The mean over the given dimensions.",
+    .infer = infer_float_reduction,
+    .kind = ReduceKind::kSum,
+    .worked = worked_examples(),
     .linear_in = {{0}},
     .gradient = gradient,
-    .flops = operand_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.averages = true},
-};
+});
 
 }  // namespace mtfc::reduce_mean_op

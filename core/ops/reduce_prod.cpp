@@ -1,5 +1,4 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
 namespace mtfc::reduce_prod_op {
@@ -25,42 +24,14 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp =
-    {
-        .signature =
-            {
-                .name = "reduce_prod",
-                .doc = "The product over the given dimensions, also of integers.",
-                .min_operands = 1,
-                .max_operands = 1,
-                .attributes = {kReductionOver, kReductionDims},
-                .infer = infer_number_reduction,
-                .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                             {.operands = {normal("batch=5 hidden=7")},
-                              .attributes = {{"over", dims_of("hidden=7")}}},
-                             {.operands = {normal("batch=5 hidden=7")},
-                              .attributes = {{"over", dims_of("batch=5")}}},
-                             {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
-                             {.operands = {normal("a=3 b=5 c=7")},
-                              .attributes = {{"over", dims_of("c=7 a=3")}}},
-                             {.operands = {normal("a=3 b=5 c=7")},
-                              .attributes = {{"dims", dims_of("c=7 a=3")}}},
-                             {.operands = {normal("batch=5 hidden=7", DType::kF32)},
-                              .attributes = {{"over", dims_of("hidden=7")}}},
-                             {.operands = {normal("")}, .attributes = {}},
-                             {.operands = {positive("batch=5 hidden=7", DType::kI32)},
-                              .attributes = {{"over", dims_of("batch=5")}}},
-                             {.operands = {steps("batch=5 hidden=7")},
-                              .attributes = {{"over", dims_of("hidden=7")}}}},
-            },
-        .family = Family::kReduction,
-        .roles = reduction_factors<ReduceKind::kProd>,
-        .linear_in = {},
-        .gradient = gradient,
-        .flops = operand_elements,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
-        .traits = {},
-};
+extern const OpDef kOp = reduction({
+    .name = "reduce_prod",
+    .doc = "The product over the given dimensions, also of integers.",
+    .infer = infer_number_reduction,
+    .kind = ReduceKind::kProd,
+    .more = {{{positive("batch=5 hidden=7", DType::kI32)}, {{"over", dims_of("batch=5")}}},
+             {{steps("batch=5 hidden=7")}, {{"over", dims_of("hidden=7")}}}},
+    .gradient = gradient,
+});
 
 }  // namespace mtfc::reduce_prod_op

@@ -1,6 +1,5 @@
 #include "core/op_rules/elementwise.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::relu_op {
 namespace {
@@ -15,29 +14,11 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "relu",
-            .doc = "Each element, or 0 if it is negative.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {},
-            .infer = infer_number_unary,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("")}, .attributes = {}},
-                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}},
-                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
-            .worked = {worked({known("batch=5", {-2, -0.5, 0, 0.25, 3})}, {}, {{0, 0, 0, 0.25, 3}})},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
+extern const OpDef kOp = number_unary({
+    .name = "relu",
+    .doc = "Each element, or 0 if it is negative.",
+    .worked = {worked({known("batch=5", {-2, -0.5, 0, 0.25, 3})}, {}, {{0, 0, 0, 0.25, 3}})},
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::relu_op

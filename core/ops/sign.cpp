@@ -1,32 +1,9 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::sign_op {
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "sign",
-            .doc = "-1, 0 or 1, depending on the sign of each element; NaN if the element is NaN.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {},
-            .infer = infer_number_unary,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {}},
-                         {.operands = {normal("")}, .attributes = {}},
-                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}},
-                         {.operands = {steps("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
-    .gradient = kNoGradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+extern const OpDef kOp = number_unary({
+    .name = "sign",
+    .doc = "-1, 0 or 1, depending on the sign of each element; NaN if the element is NaN.",
+});
 
 }  // namespace mtfc::sign_op

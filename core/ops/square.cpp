@@ -1,6 +1,4 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::square_op {
 namespace {
@@ -13,27 +11,10 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "square",
-            .doc = "Each element times itself.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {},
-            .infer = infer_number_unary,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("")}, .attributes = {}},
-                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}}},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
+extern const OpDef kOp = number_unary({
+    .name = "square",
+    .doc = "Each element times itself.",
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::square_op

@@ -1,6 +1,4 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::sub_op {
 namespace {
@@ -13,25 +11,12 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "sub",
-            .doc = "The first operand minus the second, element by element.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kResultOrder},
-            .infer = infer_number_binary,
-            .examples = aligned_number_examples(),
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
+extern const OpDef kOp = number_binary({
+    .name = "sub",
+    .doc = "The first operand minus the second, element by element.",
     .linear_in = {{0, 1}},
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.neutral = {{.value = 0, .on_either_side = false}}},
-};
+});
 
 }  // namespace mtfc::sub_op

@@ -1,6 +1,4 @@
 #include "core/op_rules/elementwise.h"
-#include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::tanh_op {
 namespace {
@@ -12,27 +10,11 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "tanh",
-            .doc = "The hyperbolic tangent of each element.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {},
-            .infer = infer_float_unary,
-            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
-                         {.operands = {normal("")}, .attributes = {}},
-                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
+extern const OpDef kOp = float_unary({
+    .name = "tanh",
+    .doc = "The hyperbolic tangent of each element.",
     .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.own_pace = true},
-};
+});
 
 }  // namespace mtfc::tanh_op
