@@ -111,7 +111,7 @@ int run(const Options& options) {
   show(limit_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
-    show(layout_warnings({model, layouts.front(), fitted.options, program, memory}, options.entry), false);
+    show(layout_warnings({model, layouts.front(), compile_options, program, memory}, options.entry), false);
   std::erase_if(fitted.program.entry_points,
                 [&](const EntryPoint& entry) { return !is_printed(options, entry.name); });
   write_text(options.file, written(form, program));

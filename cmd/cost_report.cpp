@@ -172,7 +172,6 @@ AdvisedLayouts compared(const Options& options, const Hardware& hardware, const 
     std::vector<Diagnostic>& advice = advised.advice.emplace_back();
     std::optional<Program> program;
     std::optional<Recomputation> recomputation;
-    CompileOptions compiled_with;
     try {
       FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, &hardware);
       require_fits(fitted, options.memory_limit);
@@ -180,7 +179,6 @@ AdvisedLayouts compared(const Options& options, const Hardware& hardware, const 
         for (Diagnostic& note : limit_notes(fitted, options.memory_limit))
           warnings.push_back(std::move(note));
       recomputation = std::move(fitted.recomputation);
-      compiled_with = std::move(fitted.options);
       program = std::move(fitted.program);
       require_small_reshards(*program, options.reshard_limit);
     } catch (const UserError& error) {
@@ -195,7 +193,7 @@ AdvisedLayouts compared(const Options& options, const Hardware& hardware, const 
     // Which tensor could be gathered less is advice for the layout that one has, not for a choice among many.
     const int64_t memory = made.back().report->device_memory;
     advice = layouts.size() == 1
-                 ? layout_warnings({model, layout, compiled_with, *program, memory}, options.entry)
+                 ? layout_warnings({model, layout, compile_options, *program, memory}, options.entry)
                  : waste_warnings(*program, entry_of(options, *program), memory);
     add_advice(advice, *made.back().report);
   }

@@ -137,7 +137,7 @@ void add_shorter_decodes(const Sources& sources, const GenerateOptions& options,
       shorter.push_back(fmt::format("{}={}", places.name, positions * beams));
       std::vector<Diagnostic> unused;
       Program smaller = compile(only_decode(read_sized(sources, options, shorter, unused).model), layout,
-                                with_shardings_of(program, compile_options));
+                                compile_options, with_variables(program.plan, program));
       if (!fits(smaller, program)) return;
       for (EntryPoint& entry : smaller.entry_points)
         if (entry.name == "decode") program.entry_points.push_back(std::move(entry));

@@ -37,13 +37,6 @@ bool fills(const EntryPoint& prompt, const EntryPoint& decode) {
 
 }  // namespace
 
-CompileOptions with_shardings_of(const Program& program, CompileOptions options) {
-  for (const std::vector<ProgramVariable>& variables : {program.variables, program.find("decode")->caches})
-    for (const ProgramVariable& variable : variables)
-      options.variables.emplace(variable.decl.name, variable.sharding);
-  return options;
-}
-
 bool share_weights(const Program& a, const Program& b) {
   return std::equal(a.variables.begin(), a.variables.end(), b.variables.begin(), b.variables.end(),
                     have_one_place);
@@ -52,10 +45,11 @@ bool share_weights(const Program& a, const Program& b) {
 std::optional<EntryPoint> compiled_prompt(Model model, const CompileOptions& options,
                                           const Program& program) {
   try {
-    CompileOptions alike = with_shardings_of(program, options);
-    alike.decode = true;
-    alike.entries = {"prompt"};
-    Program prompt = compile(only_prompt(std::move(model)), program.layout, alike);
+    CompileOptions alone = options;
+    alone.decode = true;
+    alone.entries = {"prompt"};
+    const Plan alike = with_variables(program.plan, program);
+    Program prompt = compile(only_prompt(std::move(model)), program.layout, alone, alike);
     EntryPoint& entry = prompt.entry_points.front();
     if (!share_weights(prompt, program) || !fills(entry, *program.find("decode"))) return std::nullopt;
     return std::move(entry);

@@ -9,10 +9,6 @@
 
 namespace mtfc {
 
-/// The options, with the shardings of the program's variables and caches, to which other programs of the same weights
-/// keep.
-CompileOptions with_shardings_of(const Program& program, CompileOptions options);
-
 /// Returns whether both programs have the same weights at the same offsets.
 bool share_weights(const Program& a, const Program& b);
 

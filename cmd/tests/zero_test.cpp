@@ -71,13 +71,14 @@ Program program_of(const Use& use) {
     sources.rules = use.rules;
   }
   CompileOptions options;
-  options.scatters_microbatches = use.scatters;
+  Plan plan;
+  plan.scatters_microbatches = use.scatters;
   options.combines = use.combines;
   options.verify = true;
   Layout layout = read_layout(sources);
   if (!use.regathers) layout.state.regather.clear();
   layout.propagate = use.propagates;
-  return compile(model_of(use), layout, options);
+  return compile(model_of(use), layout, options, plan);
 }
 
 CommunicationCost communication(const Program& program) {

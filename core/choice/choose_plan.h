@@ -20,7 +20,7 @@ namespace mtfc {
 
 struct ChosenPlan {
   ShardedEntry entry;
-  std::map<std::string, Sharding, std::less<>> variables;  // that the entry point reads or assigns
+  Shardings variables;  // that the entry point reads or assigns
   PlanCost cost;
   // No plan of the same candidates costs less that holds a tensor in at most three forms beside the one that its
   // producer gives (FormTable::sets). Nothing, if the choice has ended before that was known.

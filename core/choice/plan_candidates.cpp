@@ -17,7 +17,17 @@ const Tensor* regathered_variable(const Graph& graph, const Tensor& tensor) {
   return graph.node(copied.node).kind == NodeKind::kVariable ? &copied : nullptr;
 }
 
-// The sharding of a tensor that the layout or another entry point decides; nothing for a tensor that is free.
+// The sharding that an earlier plan gives the tensor, or the tensor that it is a copy of; or nullptr.
+const Sharding* kept_sharding(const Tensor& tensor, const Shardings* kept) {
+  if (!kept) return nullptr;
+  std::string_view name = tensor.name;
+  if (name.ends_with(kAgain)) name.remove_suffix(kAgain.size());
+  const auto at = kept->find(name);
+  return at != kept->end() && at->second.dims.size() == tensor.type.dims.size() ? &at->second : nullptr;
+}
+
+// The sharding of a tensor that the layout, another entry point or an earlier plan decides; nothing for a tensor that is
+// free.
 std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
                                        const PlanConditions& conditions) {
   const auto& [tensor, scope] = graph.tensors[id];
@@ -26,6 +36,10 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   const bool is_state = scope == 0 && is_split_state(conditions.split, tensor->name);
   const SharedAnnotation& annotation = tensor->annotation;
   if (annotation) return stated_sharding(layout, annotation.get(), dims, conditions.split, is_state);
+  if (const Sharding* kept = scope == 0 ? kept_sharding(*tensor, conditions.kept) : nullptr) {
+    const TensorAnnotation stated{*kept, tensor->name, {}};
+    return stated_sharding(layout, &stated, dims, conditions.split, is_state);
+  }
   const Graph& own = *graph.scopes[scope].graph;
   const NodeKind kind = own.node(tensor->node).kind;
   if (scope == 0) {

@@ -29,7 +29,7 @@ struct PlanConditions {
   const StateSplit& split;
   /// The shardings of the variables that the layout fixes, or that another entry point has decided. The other variables
   /// are free.
-  const std::map<std::string, Sharding, std::less<>>& variables;
+  const Shardings& variables;
   /// True if operations may run by their split rules. A node that does is still one node in the plan.
   bool uses_split_rules = false;
   /// True if the rules of the layout state how every tensor is split. What is left to choose is where partial sums
@@ -39,6 +39,8 @@ struct PlanConditions {
   const OfferedAxes* offered = nullptr;  // nullptr for none
   /// Once it returns true, the best plan that has been found is taken; empty to find the best of all.
   std::function<bool()> ends = {};
+  /// The shardings of other tensors to which the plan keeps; nullptr for none.
+  const Shardings* kept = nullptr;
 };
 
 struct PlanCandidates {

@@ -201,7 +201,7 @@ class Origins {
 
   const Layout& layout_;
   const StateSplit& split_;
-  const std::map<std::string, Sharding, std::less<>>& variables_;
+  const Shardings& variables_;
   FlatGraph graph_;
   PlanCandidates candidates_;
   std::vector<DimRelation> relations_;

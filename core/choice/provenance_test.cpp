@@ -37,7 +37,7 @@ TEST_CASE(
     "each axis is traced to the tensor whose sharding is fixed, also where a dimension changes its name") {
   const Layout layout{kSquare, {{"b", {0}, {}}, {"h", {1}, {}}}, {}, true};
   const StateSplit split;
-  const std::map<std::string, Sharding, std::less<>> variables;
+  const Shardings variables;
   const PlanConditions conditions{layout, split, variables};
   const ChosenPlan plan = choose_plan(chain(), conditions);
   const TensorOrigins z = origins_of(plan.entry, conditions, "z");
@@ -66,7 +66,7 @@ TEST_CASE("each of several axes of a dimension has a path of its own") {
   b.annotate(w, std::make_shared<const TensorAnnotation>(TensorAnnotation{{{{0, 1}, {}}, {}}, "w*", {}}));
   const Layout layout{kSquare, {}, {}, true};
   const StateSplit split;
-  const std::map<std::string, Sharding, std::less<>> variables;
+  const Shardings variables;
   const PlanConditions conditions{layout, split, variables};
   const ChosenPlan plan = choose_plan({"evaluate", b.graph(), {{"y", y}}, {}}, conditions);
   const TensorOrigins origins = origins_of(plan.entry, conditions, "y");

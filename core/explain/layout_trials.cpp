@@ -63,13 +63,13 @@ std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
   if (has_ended()) return std::nullopt;
   ++made_;
   const LargerWork work(fmt::format("trying change {} of the layout", made_));
-  CompileOptions options = explained_.options;
-  // The change may decide anew what an earlier plan has decided.
-  options.variables.clear();
-  options.tensors.clear();
-  options.entry_of_tensors.clear();
+  const CompileOptions& options = explained_.options;
+  // The change may decide anew how tensors are split.
+  Plan plan = explained_.program.plan;
+  plan.variables.clear();
+  plan.tensors.clear();
   try {
-    const Program program = compile(explained_.model, with_change(explained_.layout, change), options);
+    const Program program = compile(explained_.model, with_change(explained_.layout, change), options, plan);
     const EntryPoint* entry = program.find(explained_.entry.name);
     check_invariant(entry != nullptr, "a change of the layout removes an entry point");
     if (has_ended()) return std::nullopt;  // its plan may not be the best

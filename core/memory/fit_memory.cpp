@@ -47,18 +47,20 @@ bool is_empty(const Remade& remade) {
   return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
 }
 
+// What is to fit into `limit` bytes a device.
+struct FitTask {
+  const PreparedModel& model;
+  const Layout& layout;
+  int64_t limit;
+  const Hardware& hardware;
+  FitEffort effort;
+};
+
 class Fitting {
  public:
-  Fitting(const Model& model, const Layout& layout, const CompileOptions& options, int64_t limit,
-          const RemakeGraph& graph, FitEffort effort)
-      : model_(model),
-        layout_(layout),
-        options_(options.unwatched()),
-        limit_(limit),
-        graph_(graph),
-        effort_(effort) {
-    options_.entries = {kTrain};
-  }
+  // The programs that it tries keep to `plan`.
+  Fitting(const FitTask& task, const Plan& plan, const RemakeGraph& graph)
+      : task_(task), plan_(plan), limit_(task.limit), graph_(graph), effort_(task.effort) {}
 
   // The choice, or nothing if none that was tried fits.
   std::optional<Remade> choose() {
@@ -81,9 +83,9 @@ class Fitting {
     const Remade made = graph_.effective(remade);
     const auto known = peaks_.find(made);
     if (known != peaks_.end()) return known->second;
-    CompileOptions trial = options_;
+    Plan trial = plan_;
     trial.recomputed.merge(graph_.names(made));
-    const int64_t bytes = compile(model_, layout_, trial).arena_bytes();
+    const int64_t bytes = task_.model.compile(task_.layout, {kTrain}, trial).arena_bytes();
     peaks_.emplace(made, bytes);
     return bytes;
   }
@@ -208,9 +210,8 @@ class Fitting {
     return best;
   }
 
-  const Model& model_;
-  const Layout& layout_;
-  CompileOptions options_;
+  const FitTask& task_;
+  const Plan& plan_;
   int64_t limit_;
   const RemakeGraph& graph_;
   FitEffort effort_;
@@ -254,43 +255,23 @@ double step_seconds(const Program& program, const Hardware& hardware) {
   return predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s;
 }
 
-// `options` that keep to the plan of the training step, if it was chosen: only what is computed again is new.
-CompileOptions with_plan(CompileOptions options, const Program& program, const EntryPoint& train) {
-  if (!train.plan) return options;
-  for (const ProgramVariable& variable : program.variables)
-    options.variables.emplace(variable.decl.name, variable.sharding);
-  for (const Step& step : train.steps)
-    for (const ValueId id : step.outputs) {
-      const Value& value = train.values[id];
-      if (value.name == tensor_name(value) && value.sharding.partial.empty())
-        options.tensors.emplace(value.name, value.sharding);
-    }
-  options.entry_of_tensors = train.name;
-  return options;
-}
-
-// Compiles without rings other than those that `options` ask for.
-FittedProgram recomputed_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                                int64_t limit, const Hardware& hardware, FitEffort effort) {
-  FittedProgram fitted{compile(model, layout, options.unwatched()), options};
+// Compiles without rings other than those of `plan`.
+FittedProgram recomputed_within(const FitTask& task, const Plan& plan) {
+  const auto& [model, layout, limit, hardware, effort] = task;
+  FittedProgram fitted{model.compile(layout, {}, plan)};
   const EntryPoint* train = fitted.program.find(kTrain);
-  if (!train || train->arena_bytes <= limit) {
-    if (options.is_watched()) fitted.program = compile(model, layout, options);
-    return fitted;
-  }
+  if (!train || train->arena_bytes <= limit) return fitted;
   Recomputation made;
   made.memory_before = train->arena_bytes;
   made.least_memory = least_memory(fitted.program, *train);
   made.step_before_s = step_seconds(fitted.program, hardware);
-  CompileOptions prepared = options;
-  prepared.decode = false;
-  const std::vector<PreparedModel::Part> parts = PreparedModel(model, prepared).parts(kTrain);
+  const std::vector<PreparedModel::Part> parts = model.parts(kTrain, plan);
   const RemakeGraph graph(parts, fitted.program, *train, hardware);
-  CompileOptions again = with_plan(options, fitted.program, *train);
-  Fitting fitting(model, layout, again, limit, graph, effort);
+  // Only what is computed again is new, if a plan was chosen.
+  Plan again = train->plan ? with_shardings(plan, fitted.program, *train) : plan;
+  Fitting fitting(task, again, graph);
   const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
-    if (options.is_watched()) fitted.program = compile(model, layout, options);
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
     return fitted;
   }
@@ -301,11 +282,9 @@ FittedProgram recomputed_within(const Model& model, const Layout& layout, const 
   for (size_t t = 0; t < graph.size(); ++t)
     if (remade[t]) made.tensors.emplace(graph.name(t), graph.bytes(t));
   again.recomputed.merge(graph.names(remade));
-  fitted.program = compile(model, layout, again);
+  fitted.program = model.compile(layout, {}, again);
   for (EntryPoint& entry : fitted.program.entry_points)
-    if (!again.tensors.empty() && entry.name == kTrain)
-      entry.plan.reset();  // hardly anything was left to choose
-  fitted.options = std::move(again);
+    if (again.tensors.contains(entry.name)) entry.plan.reset();  // hardly anything was left to choose
   made.memory = fitted.program.find(kTrain)->arena_bytes;
   made.step_s = step_seconds(fitted.program, hardware);
   // A plan that keeps to its shardings may fit as it is.
@@ -342,16 +321,14 @@ void take_least(TooLarge& large, const TooLarge& other) {
 }
 
 // Compiles with recomputation, and with products in turns where that is not enough.
-FittedProgram fitted_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                            int64_t limit, const Hardware& hardware, FitEffort effort) {
-  FittedProgram fitted = recomputed_within(model, layout, options, limit, hardware, effort);
-  if (fits(fitted, limit) || effort == FitEffort::kLittle || options.saves_by_rings ||
-      !may_turn(fitted.program))
+FittedProgram fitted_within(const FitTask& task, const Plan& plan) {
+  FittedProgram fitted = recomputed_within(task, plan);
+  if (fits(fitted, task.limit) || task.effort == FitEffort::kLittle || !may_turn(fitted.program))
     return fitted;
-  CompileOptions turning = options;
+  Plan turning = plan;
   turning.saves_by_rings = true;
-  FittedProgram in_turns = recomputed_within(model, layout, turning, limit, hardware, effort);
-  if (fits(in_turns, limit)) {
+  FittedProgram in_turns = recomputed_within(task, turning);
+  if (fits(in_turns, task.limit)) {
     in_turns.turned = count_rings(in_turns.program) - count_rings(fitted.program);
     return in_turns;
   }
@@ -369,35 +346,33 @@ int64_t training_memory(const Program& program) {
   return train ? train->arena_bytes : 0;
 }
 
-// `options` in which each microbatch scatters its gradients.
-CompileOptions scattering(CompileOptions options) {
-  options.scatters_microbatches = true;
-  return options;
+Plan scattering_plan() {
+  Plan plan;
+  plan.scatters_microbatches = true;
+  return plan;
 }
 
-// Without a limit, microbatches scatter gradients that do not fit into the memory of `options.hardware`.
-FittedProgram compile_unlimited(const Model& model, const Layout& layout, const CompileOptions& options) {
-  FittedProgram whole{compile(model, layout, options), options};
-  const int64_t memory = options.hardware ? memory_of(*options.hardware) : 0;
+// Without a limit, microbatches scatter gradients that do not fit into `memory`; 0 stands for none.
+FittedProgram compile_unlimited(const FitTask& task, int64_t memory) {
+  FittedProgram whole{task.model.compile(task.layout)};
   const int64_t needed = training_memory(whole.program);
   if (memory == 0 || needed <= memory) return whole;
-  FittedProgram scattered{compile(model, layout, scattering(options)), scattering(options)};
+  FittedProgram scattered{task.model.compile(task.layout, {}, scattering_plan())};
   if (training_memory(scattered.program) >= needed) return whole;
   scattered.scattered_from = needed;
   return scattered;
 }
 
-FittedProgram compile_limited(const Model& model, const Layout& layout, const CompileOptions& options,
-                              int64_t limit, const Hardware& hardware, FitEffort effort) {
-  FittedProgram whole = fitted_within(model, layout, options, limit, hardware, effort);
-  if (fits(whole, limit) && !whole.recomputation && whole.turned == 0) return whole;
-  FittedProgram scattered = fitted_within(model, layout, scattering(options), limit, hardware, effort);
-  if (!fits(scattered, limit)) {
+FittedProgram compile_limited(const FitTask& task) {
+  FittedProgram whole = fitted_within(task, {});
+  if (fits(whole, task.limit) && !whole.recomputation && whole.turned == 0) return whole;
+  FittedProgram scattered = fitted_within(task, scattering_plan());
+  if (!fits(scattered, task.limit)) {
     if (whole.too_large && scattered.too_large) take_least(*whole.too_large, *scattered.too_large);
     return whole;
   }
-  if (fits(whole, limit) &&
-      step_seconds(whole.program, hardware) <= step_seconds(scattered.program, hardware))
+  if (fits(whole, task.limit) &&
+      step_seconds(whole.program, task.hardware) <= step_seconds(scattered.program, task.hardware))
     return whole;
   scattered.scattered_from =
       whole.recomputation ? whole.recomputation->memory_before : training_memory(whole.program);
@@ -408,21 +383,18 @@ FittedProgram compile_limited(const Model& model, const Layout& layout, const Co
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware, FitEffort effort) {
-  if (options.scatters_microbatches || !may_scatter(model, layout))
-    return limit == 0 ? FittedProgram{compile(model, layout, options), options}
-                      : fitted_within(model, layout, options, limit, hardware, effort);
-  const CompileOptions quiet = options.unwatched();
-  FittedProgram chosen = limit == 0 ? compile_unlimited(model, layout, quiet)
-                                    : compile_limited(model, layout, quiet, limit, hardware, effort);
-  if (options.is_watched()) {
-    CompileOptions watched = chosen.options;
-    watched.dump_graph = options.dump_graph;
-    watched.dump_steps = options.dump_steps;
-    watched.timed = options.timed;
-    watched.planned = options.planned;
-    compile(model, layout, watched);
-  }
-  return chosen;
+  const bool scatters = may_scatter(model, layout);
+  if (limit == 0 && !scatters) return {compile(model, layout, options)};
+  const ResolvedLayout resolved(model, layout, options);
+  const PreparedModel prepared(model, options.unwatched(), resolved.annotations);
+  const FitTask task{prepared, resolved.layout, limit, hardware, effort};
+  const int64_t memory = options.hardware ? memory_of(*options.hardware) : 0;
+  FittedProgram made = limit == 0 ? compile_unlimited(task, memory)
+                       : scatters ? compile_limited(task)
+                                  : fitted_within(task, {});
+  // Once more, for those who watch.
+  if (options.is_watched()) compile(model, layout, options, made.program.plan);
+  return made;
 }
 
 }  // namespace mtfc

@@ -38,17 +38,16 @@ enum class FitEffort { kLittle, kFull };
 
 struct FittedProgram {
   Program program;
-  CompileOptions options = {};  // those that it was compiled with
   std::optional<Recomputation> recomputation = {};
   std::optional<TooLarge> too_large = {};  // `program` is then as compile() makes it
   int64_t turned = 0;                      // products that run in turns because they have to
   int64_t scattered_from = 0;  // the peak that made each microbatch scatter its gradients; 0: none does
 };
 
-/// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again with
-/// `options.scatters_microbatches` or `options.recomputed`; `limit` 0 stands for none, but with `options.hardware`,
-/// microbatches scatter gradients that do not fit into its memory. If an entry point then needs more, again with
-/// `options.saves_by_rings`. Entry points other than the training step may need more even so. The result does not
+/// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again by a
+/// plan in which microbatches scatter their gradients, or the backward pass computes tensors again; `limit` 0 stands for
+/// none, but with `options.hardware`, microbatches scatter gradients that do not fit into its memory. If an entry point
+/// then needs more, products run in turns besides. Entry points other than the training step may need more even so. The result does not
 /// depend on the time that the search takes.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware, FitEffort effort = FitEffort::kFull);

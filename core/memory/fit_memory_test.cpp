@@ -81,10 +81,11 @@ struct Tried {
 Tried tried(const Model& model, const RemadeNames& names) {
   CompileOptions options;
   options.entries = {"train"};
-  options.recomputed = names;
+  Plan plan;
+  plan.recomputed = names;
   Tried found;
-  found.peak = compile(model, {}, options).arena_bytes();
-  const std::vector<PreparedModel::Part> parts = PreparedModel(model, options).parts("train");
+  found.peak = compile(model, {}, options, plan).arena_bytes();
+  const std::vector<PreparedModel::Part> parts = PreparedModel(model, options).parts("train", plan);
   const Graph& graph = parts.front().graph.graph;
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kOp || !graph.tensor(node.results[0]).name.ends_with(kAgain)) continue;

@@ -73,8 +73,7 @@ int64_t least_state_memory(const Model& model, const Layout& layout) {
   const Annotations annotations(model, layout);
   const StateSplit split = state_split(model, layout);
   const bool is_chosen = is_planned(layout, annotations);
-  const auto fixed = is_chosen ? fixed_variables(model, layout, split, annotations)
-                               : std::map<std::string, Sharding, std::less<>>();
+  const auto fixed = is_chosen ? fixed_variables(model, layout, split, annotations) : Shardings();
   const VariableShardings by_rules = shardings_by_rules(layout, split);
   const std::vector<VariableDecl> all = all_variables(model);
   require_countable(all);

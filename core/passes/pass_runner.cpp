@@ -40,6 +40,7 @@ struct PassContext {
   const CompileOptions& options;
   const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
   bool by_rules;                                  // the rules state how every tensor is split
+  bool saves_by_rings;                            // where that takes less memory
   std::function<PartitionedEntry(ShardedEntry)> lower_part;  // steps of a part of a loop
 
   const Mesh& mesh() const { return layout.mesh; }
@@ -90,7 +91,7 @@ constexpr GraphPass kSimplifications[] = {
     {"share_common", share_common},
 };
 
-// What is computed again is not useful work: it is added when that has been counted.
+// From here on the plan counts, and the layout. What is computed again is not useful work.
 constexpr const char* kRecompute = "recompute";
 constexpr const char* kRegather = "regather";
 
@@ -116,7 +117,8 @@ constexpr StepsPass kStepsPasses[] = {
     {"form_rings",
      [](PartitionedEntry partitioned, const PassContext& context) {
        const auto wants = [&](const RingCandidate& candidate) {
-         return wants_ring(candidate, context.layout, !context.by_rules, context.options);
+         const Hardware* faster_on = context.by_rules ? nullptr : context.options.hardware;
+         return wants_ring(candidate, context.layout, context.saves_by_rings, faster_on);
        };
        return form_rings(std::move(partitioned), wants, context.mesh());
      }},
@@ -142,19 +144,21 @@ constexpr StepsPass kStepsPasses[] = {
 
 constexpr const char* kAssignBuffers = "assign_buffers";
 
-// The graph with annotations for the tensors that are in `shardings`, and for copies of these.
-Graph with_shardings(Graph graph, const std::map<std::string, Sharding, std::less<>>& shardings) {
-  const auto stated = [&](const Tensor& tensor) -> StatedLayout {
-    if (tensor.annotation) return {tensor.annotation, tensor.offered};
-    std::string_view name = tensor.name;
-    if (name.ends_with(kAgain)) name.remove_suffix(kAgain.size());
-    const auto at = shardings.find(name);
-    if (at == shardings.end() || at->second.dims.size() != tensor.type.dims.size())
-      return {{}, tensor.offered};
-    return {std::make_shared<const TensorAnnotation>(TensorAnnotation{at->second, std::string(name), {}}),
-            tensor.offered};
+// The graph with `change` made to the conditions and bodies of its loops.
+template <typename Change>
+Graph with_changed_parts(Graph graph, const std::string& entry, Change change) {
+  const auto changed = [&](const LoopPart& part, size_t sums, const GraphLoop& loop) {
+    EntryGraph made = change(entry_of(part, entry, sums), loop);
+    LoopPart to{std::move(made.graph), {}};
+    for (const NamedTensor& output : made.outputs) to.results.push_back(output.tensor);
+    return to;
   };
-  return with_layout(std::move(graph), stated, [&](const GraphLoop& loop) { return loop; });
+  return with_layout(
+      std::move(graph), [](const Tensor&) { return StatedLayout(); },
+      [&](const GraphLoop& loop) {
+        return GraphLoop{changed(loop.condition, 0, loop), changed(loop.body, loop.sums, loop), loop.times,
+                         loop.sums};
+      });
 }
 
 // A pass has failed, or has made something faulty. The message names the pass.
@@ -188,14 +192,19 @@ void PassRunner::check_graph(EntryGraph entry) {
   }
 }
 
-ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                              const PlanHardware& hardware, const ChosenPlan* known) {
+ChosenPlan PassRunner::choose(EntryGraph entry, const Shardings& variables, const PlanHardware& hardware,
+                              const ChosenPlan* known) {
   timed_as_ = entry.name;
-  entry = regathered(std::move(entry), split_.regathered);
-  if (!options_.tensors.empty() && entry.name == options_.entry_of_tensors)
-    entry.graph = with_shardings(std::move(entry.graph), options_.tensors);
-  const PlanConditions conditions{program_.layout, split_,   variables,        true,
-                                  by_rules_,       hardware, options_.offered, options_.ends_choice};
+  entry = regathered(rematerialized(std::move(entry)), split_.regathered);
+  const PlanConditions conditions{program_.layout,
+                                  split_,
+                                  variables,
+                                  true,
+                                  by_rules_,
+                                  hardware,
+                                  options_.offered,
+                                  options_.ends_choice,
+                                  &program_.plan.of(entry.name)};
   ChosenPlan plan =
       timed(kChoosePlan, [&] { return known ? *known : choose_plan(std::move(entry), conditions); });
   if (options_.planned && !by_rules_) options_.planned(plan, conditions);
@@ -241,28 +250,33 @@ EntryPoint PassRunner::finished(PartitionedEntry steps, const std::vector<Progra
 // The graph with the parts of its loops after the passes over graphs, and the parts of the loops in these.
 Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int64_t times,
                                      UsefulProducts& useful) {
-  const auto lowered_part = [&](const LoopPart& part, size_t sums, int64_t rounds) {
+  return with_changed_parts(std::move(graph), entry, [&](EntryGraph part, const GraphLoop& loop) {
+    const int64_t rounds = times * std::max<int64_t>(loop.times, 1);
     UsefulProducts of_part;
-    EntryGraph made = simplified(entry_of(part, entry, sums), of_part);
+    part = simplified(std::move(part), of_part);
     add(useful, of_part, rounds);
-    made.graph = with_lowered_loops(std::move(made.graph), entry, rounds, useful);
-    LoopPart lowered_to{std::move(made.graph), {}};
-    for (const NamedTensor& output : made.outputs) lowered_to.results.push_back(output.tensor);
-    return lowered_to;
-  };
-  return with_layout(
-      std::move(graph), [](const Tensor&) { return StatedLayout(); },
-      [&](const GraphLoop& loop) {
-        const int64_t rounds = times * std::max<int64_t>(loop.times, 1);
-        return GraphLoop{lowered_part(loop.condition, 0, rounds), lowered_part(loop.body, loop.sums, rounds),
-                         loop.times, loop.sums};
-      });
+    part.graph = with_lowered_loops(std::move(part.graph), entry, rounds, useful);
+    return part;
+  });
+}
+
+EntryGraph PassRunner::rematerialized(EntryGraph entry) {
+  // A forward node that nothing but the backward pass has read is dead by now.
+  entry = run_graph_pass(std::move(entry), kRecompute, false, [&](EntryGraph given) {
+    return remove_dead(recompute(std::move(given), program_.plan.recomputed));
+  });
+  const std::string name = entry.name;
+  entry.graph = with_changed_parts(std::move(entry.graph), name, [&](EntryGraph part, const GraphLoop&) {
+    return rematerialized(std::move(part));
+  });
+  return entry;
 }
 
 // The steps of a chosen plan.
 PartitionedEntry PassRunner::planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables) {
   const auto lower_part = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
-  const PassContext context{program_.layout, options_, variables, by_rules_, lower_part};
+  const PassContext context{program_.layout, options_, variables, by_rules_, program_.plan.saves_by_rings,
+                            lower_part};
   verify_sharded(kChoosePlan, plan, context);
   plan = timed(kLowerLoops, [&] { return lower_loops(std::move(plan), context); });
   verify_sharded(kLowerLoops, plan, context);
@@ -284,10 +298,7 @@ EntryGraph PassRunner::simplified(EntryGraph entry, UsefulProducts& useful) {
   entry = run_graph_passes(run_graph_passes(std::move(entry), kExpansions), kSimplifications);
   require_countable(entry);
   add(useful, useful_products(entry.graph), 1);
-  // A forward node that nothing but the backward pass has read is dead by now.
-  return run_graph_pass(std::move(entry), kRecompute, false, [&](EntryGraph given) {
-    return remove_dead(recompute(std::move(given), options_.recomputed));
-  });
+  return entry;
 }
 
 EntryGraph PassRunner::run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes) {

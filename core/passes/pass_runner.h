@@ -23,20 +23,22 @@ struct PassContext;
 
 class PassRunner {
  public:
-  /// `program`, `split` and `options` must outlive it. `by_rules`: the rules of the layout state how every tensor is
-  /// split.
+  /// The steps keep to the plan of `program`. All of these must outlive it. `by_rules`: the rules of the layout state
+  /// how every tensor is split.
   PassRunner(const Program& program, const StateSplit& split, const CompileOptions& options,
              bool by_rules = true)
       : program_(program), split_(split), options_(options), by_rules_(by_rules) {}
-  /// The passes that do not look at the layout, over the entry point and its loops. Adds to `useful` what an
-  /// unpartitioned run would multiply.
+  /// The passes that look neither at the layout nor at the plan, over the entry point and its loops. Adds to `useful`
+  /// the multiplications of an unpartitioned run.
   EntryGraph lower_graph(EntryGraph entry, UsefulProducts& useful);
+  /// The entry point, as lower_graph() gives it, in which the backward pass computes tensors again.
+  EntryGraph rematerialized(EntryGraph entry);
   /// Finds the mistakes that these passes find, in the loops of the entry point as well.
   void check_graph(EntryGraph entry);
   /// Chooses the plan of an entry point as lower_graph() gives it. `variables`: the shardings that are decided already.
   /// `known`: the plan, if it has been chosen before; or nullptr.
-  ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                    const PlanHardware& hardware, const ChosenPlan* known);
+  ChosenPlan choose(EntryGraph entry, const Shardings& variables, const PlanHardware& hardware,
+                    const ChosenPlan* known);
   /// All other passes, of a chosen plan. `caches` follow the variables, which end at `bytes`.
   EntryPoint lower_plan(ChosenPlan plan, const UsefulProducts& useful, int64_t bytes,
                         std::vector<VariableDecl> caches);

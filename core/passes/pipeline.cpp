@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <map>
+#include <mutex>
 #include <utility>
 
 #include "core/cost/cost.h"
@@ -155,9 +155,9 @@ Program frame_of(const Model& model, const Layout& layout, const VariableShardin
 
 // Checks the layout, and how it splits the state of the optimizer.
 StateSplit checked_split(const Model& model, const Layout& layout, const Annotations& annotations,
-                         const CompileOptions& options) {
+                         const CompileOptions& options, const Plan& plan) {
   check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
-  StateSplit split = state_split(model, layout, options.scatters_microbatches);
+  StateSplit split = state_split(model, layout, plan.scatters_microbatches);
   if (!options.allow_uneven) check_even(split, model, layout, annotations);
   return split;
 }
@@ -170,17 +170,14 @@ std::string early_end_warning(const std::string& entry, const PlanFigures& plan)
   return fmt::format("the time to choose a plan for {} has ended: {}", entry, gap);
 }
 
-// Where entry points come from: the model, or passes that have run before.
-using LoweredEntry =
-    std::function<EntryGraph(PassRunner& passes, const std::string& name, UsefulProducts& useful)>;
-
 // What is compiled, and under which layout.
 struct Compilation {
   const Model& model;
   const Layout& layout;
   const StateSplit& split;
   const Annotations& annotations;
-  LoweredEntry lowered;
+  const Plan& plan;  // to which it keeps
+  const PreparedModel& prepared;
 
   bool by_rules() const { return !is_planned(layout, annotations); }
 };
@@ -204,41 +201,29 @@ struct Choice {
   std::optional<ChosenPlan> plan = {};  // once it has been chosen
 };
 
-LoweredEntry lowered_from(const Model& model, const Annotations& annotations, const CompileOptions& options) {
-  return [&](PassRunner& passes, const std::string& name, UsefulProducts& useful) {
-    return passes.lower_graph(annotations.applied(entry_named(model, name, options.keep)), useful);
-  };
-}
-
-struct ChosenEntry {
-  ChosenPlan plan;
-  UsefulProducts useful;
-};
-
 // Where not all shardings of variables are stated, the plan of the deciding entry point decides them, unless `choice`
 // has it.
 Program compile_chosen(const Compilation& compilation, const CompileOptions& options, Choice& choice) {
-  const auto& [model, layout, split, annotations, lowered] = compilation;
+  const auto& [model, layout, split, annotations, plan, prepared] = compilation;
   const std::vector<std::string> entries = entries_of(model, options);
   Program program;
   program.layout = layout;
+  program.plan = plan;
   PassRunner passes(program, split, options, compilation.by_rules());
-  std::map<std::string, Sharding, std::less<>> variables = options.variables;
+  Shardings variables = plan.variables;
   variables.merge(fixed_variables(model, layout, split, annotations));
   std::vector<std::string> warnings;
   const auto chosen = [&](const std::string& name, const ChosenPlan* known) {
-    ChosenEntry made;
-    EntryGraph entry = lowered(passes, name, made.useful);
-    made.plan = passes.choose(std::move(entry), variables, choice.hardware, known);
-    if (!made.plan.is_complete) warnings.push_back(early_end_warning(name, figures_of(made.plan)));
+    ChosenPlan made = passes.choose(prepared.entry(name).graph, variables, choice.hardware, known);
+    if (!made.is_complete) warnings.push_back(early_end_warning(name, figures_of(made)));
     return made;
   };
   const size_t deciding = deciding_index(compilation, options, entries);
-  std::optional<ChosenEntry> first;
+  std::optional<ChosenPlan> first;
   if (!compilation.by_rules() || options.hardware) {
     first = chosen(entries[deciding], choice.plan ? &*choice.plan : nullptr);
-    if (options.hardware && !choice.plan) choice.plan = first->plan;
-    variables.insert(first->plan.variables.begin(), first->plan.variables.end());
+    if (options.hardware && !choice.plan) choice.plan = first;
+    variables.insert(first->variables.begin(), first->variables.end());
   }
   const auto decided = [&](const VariableDecl& variable) {
     const auto at = variables.find(variable.name);
@@ -246,6 +231,7 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   };
   int64_t bytes = 0;
   program = frame_of(model, layout, decided, bytes);
+  program.plan = plan;
   for (const ProgramVariable& variable : program.variables)
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -253,12 +239,13 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
     const bool decides_caches = entries[i] == "decode" && has_encode_entry(model) &&
                                 is_wanted("encode", options) && !compilation.by_rules();
     if (!is_wanted(entries[i], options) && !decides_caches) continue;
-    auto [plan, useful] =
+    ChosenPlan own =
         i == deciding && first ? *std::exchange(first, std::nullopt) : chosen(entries[i], nullptr);
-    if (decides_caches) variables.insert(plan.variables.begin(), plan.variables.end());
+    if (decides_caches) variables.insert(own.variables.begin(), own.variables.end());
     if (!is_wanted(entries[i], options)) continue;
     std::vector<VariableDecl> caches = caches_of(model, entries[i]);
-    program.entry_points.push_back(passes.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
+    program.entry_points.push_back(
+        passes.lower_plan(std::move(own), prepared.entry(entries[i]).useful, bytes, std::move(caches)));
   }
   program.warnings.insert(program.warnings.end(), warnings.begin(), warnings.end());
   warn_of_open_loops(program);
@@ -318,55 +305,65 @@ bool verifies_by_default() {
 #endif
 }
 
-Program compile(const Model& model, const Layout& given, const CompileOptions& options) {
-  const Annotations annotations(model, given);
-  const StateSplit split = checked_split(model, given, annotations, options);
+ResolvedLayout::ResolvedLayout(const Model& model, const Layout& given, const CompileOptions& options)
+    : annotations(model, given) {
   check_kept(model, options, entries_of(model, options));
-  const Layout layout = with_checked_rings(model, given, options);
-  return compile_best({model, layout, split, annotations, lowered_from(model, annotations, options)},
-                      options);
+  layout = with_checked_rings(model, given, options);
+}
+
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options, const Plan& plan) {
+  ResolvedLayout resolved(model, layout, options);
+  const PreparedModel prepared(model, options, std::move(resolved.annotations));
+  return prepared.compile(resolved.layout, {}, plan);
 }
 
 void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options) {
-  const Annotations annotations(model, layout);
-  const StateSplit split = checked_split(model, layout, annotations, options);
+  const ResolvedLayout resolved(model, layout, options);
+  const StateSplit split = checked_split(model, layout, resolved.annotations, options, {});
   require_countable(all_variables(model));
-  const std::vector<std::string> entries = entries_of(model, options);
-  check_kept(model, options, entries);
-  with_checked_rings(model, layout, options);
   const Program nothing;
   PassRunner passes(nothing, split, options);
-  for (const std::string& name : entries) {
-    EntryGraph entry = annotations.applied(entry_named(model, name, options.keep));
+  for (const std::string& name : entries_of(model, options)) {
+    EntryGraph entry = resolved.annotations.applied(entry_named(model, name, options.keep));
     const std::vector<VariableDecl> caches = caches_of(model, name);
     passes.check_graph(std::move(entry));
     require_countable(caches);
   }
 }
 
-struct PreparedModel::Entry {
-  EntryGraph graph;
-  UsefulProducts useful;
+struct PreparedModel::Lowered {
+  std::once_flag is_there;
+  Entry entry;
 };
 
-PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
-    : model_(model), options_(options) {
-  const Program nothing;
-  const StateSplit whole;
-  PassRunner passes(nothing, whole, options_);
-  for (const std::string& name : entries_of(model, options_)) {
-    UsefulProducts useful;
-    EntryGraph arithmetic = passes.lower_graph(entry_named(model, name, options_.keep), useful);
-    entries_.push_back({std::move(arithmetic), useful});
-  }
+PreparedModel::PreparedModel(const Model& model, const CompileOptions& options, Annotations annotations)
+    : model_(model), options_(options), annotations_(std::move(annotations)) {
+  for (const std::string& name : entries_of(model, options_))
+    entries_.emplace(name, std::make_unique<Lowered>());
 }
 
 PreparedModel::~PreparedModel() = default;
 
-std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) const {
+const PreparedModel::Entry& PreparedModel::entry(const std::string& name) const {
+  Lowered& lowered = *entries_.find(name)->second;
+  std::call_once(lowered.is_there, [&] {
+    const Program nothing;
+    const StateSplit whole;
+    PassRunner passes(nothing, whole, options_);
+    EntryGraph given = annotations_.applied(entry_named(model_, name, options_.keep));
+    lowered.entry.graph = passes.lower_graph(std::move(given), lowered.entry.useful);
+  });
+  return lowered.entry;
+}
+
+std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name, const Plan& plan) const {
   std::vector<Part> parts;
-  for (const Entry& entry : entries_)
-    if (entry.graph.name == name) parts.push_back({entry.graph, 1});
+  if (!entries_.contains(name)) return parts;
+  Program program;
+  program.plan = plan;
+  const StateSplit whole;
+  const CompileOptions quiet = options_.unwatched();
+  parts.push_back({PassRunner(program, whole, quiet).rematerialized(entry(name).graph), 1});
   for (size_t p = 0; p < parts.size(); ++p) {
     const Nodes nodes = parts[p].graph.graph.nodes();
     const int64_t outer = parts[p].times;
@@ -382,18 +379,12 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
   return parts;
 }
 
-Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names) const {
-  const Annotations none;
-  const StateSplit split = checked_split(model_, layout, none, options_);
-  const auto lowered = [&](PassRunner&, const std::string& name, UsefulProducts& useful) {
-    const auto is_it = [&](const Entry& entry) { return entry.graph.name == name; };
-    const auto entry = std::find_if(entries_.begin(), entries_.end(), is_it);
-    useful = entry->useful;
-    return entry->graph;
-  };
+Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names,
+                               const Plan& plan) const {
   CompileOptions options = options_;
-  options.entries = names;
-  return compile_best({model_, layout, split, none, lowered}, options);
+  if (!names.empty()) options.entries = names;
+  const StateSplit split = checked_split(model_, layout, annotations_, options, plan);
+  return compile_best({model_, layout, split, annotations_, plan, *this}, options);
 }
 
 }  // namespace mtfc

@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <map>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/graph/entry_graph.h"
+#include "core/model/annotations.h"
 #include "core/model/model.h"
+#include "core/program/plan.h"
 #include "core/program/program.h"
 #include "core/tensors/layout.h"
 
@@ -22,10 +24,6 @@ struct PlanConditions;
 /// Returns whether compile() verifies the result of each pass by default: in debug builds, and if the
 /// environment variable MTFC_VERIFY_PASSES is set to another value than 0, as it is in tests.
 bool verifies_by_default();
-
-/// Names of forward tensors. Those that are constants, leaves, results of loops or outputs, and those that the backward
-/// pass does not read, are passed over.
-using RemadeNames = std::set<std::string, std::less<>>;
 
 struct CompileOptions {
   bool allow_uneven = true;
@@ -46,21 +44,8 @@ struct CompileOptions {
   std::function<bool()> ends_choice = {};
   /// Called for each plan that is chosen, before its steps are made.
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
-  /// The backward pass computes these tensors again, beside those that the model says ("recompute").
-  RemadeNames recomputed = {};
-  /// Products run in turns (core/program/ring.h) wherever that takes less memory, unless the layout says otherwise.
-  bool saves_by_rings = false;
   /// Small all_reduces that are under way together are sent as one.
   bool combines = true;
-  /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums
-  /// in place of terms of whole ones, and send as much for each microbatch as otherwise for all.
-  bool scatters_microbatches = false;
-  /// The shardings of variables that an earlier program has decided.
-  std::map<std::string, Sharding, std::less<>> variables = {};
-  /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then
-  /// takes little time.
-  std::map<std::string, Sharding, std::less<>> tensors = {};
-  std::string entry_of_tensors = {};    // the name of the entry point that `tensors` are of
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
 
   /// True if a caller is told of the way to the program.
@@ -76,36 +61,55 @@ struct CompileOptions {
   }
 };
 
-/// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry
-/// point has. The work does not depend on the number of devices.
-Program compile(const Model& model, const Layout& layout, const CompileOptions& options);
+/// The program keeps to `plan`; what it leaves open is chosen. Throws UserError for a layout that is not legal for the
+/// model, and for a name in `keep` that no entry point has. The work does not depend on the number of devices.
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options,
+                const Plan& plan = {});
 
 /// Throws the UserError that compile() would throw, without making a program. Only checks of the layout and passes over
 /// graphs find mistakes; they are a small part of the work of compile().
 void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options);
 
-/// A model with all that compiling does before it looks at the layout, to be compiled for many of them. May
-/// be used by several threads.
+/// A layout and the names of the model that it speaks of.
+struct ResolvedLayout {
+  /// Throws UserError for names that the model does not have, also in `options.keep`.
+  ResolvedLayout(const Model& model, const Layout& given, const CompileOptions& options);
+  Annotations annotations;
+  Layout layout;  // its rules for rings name products of the program
+};
+
+/// A model with all that compiling does before it looks at how a layout splits it, to be compiled for many layouts, or by
+/// many plans. May be used by several threads.
 class PreparedModel {
  public:
-  /// The model is only referred to. `options.keep` is of no use here.
-  PreparedModel(const Model& model, const CompileOptions& options);
+  /// The model is only referred to. `annotations` are those of the layouts to come.
+  PreparedModel(const Model& model, const CompileOptions& options, Annotations annotations = {});
   ~PreparedModel();
+  /// An entry point as it is before the layout decides anything.
+  struct Entry {
+    EntryGraph graph;
+    UsefulProducts useful;
+  };
+  /// Throws UserError for mistakes that only passes over graphs find.
+  const Entry& entry(const std::string& name) const;
   /// A graph as it is before the layout decides anything, and how often a step of the program runs it.
   struct Part {
     EntryGraph graph;
     int64_t times = 1;
   };
-  /// The graph of the entry point `name`, and those of its loops; nothing where the model has no such entry point.
-  std::vector<Part> parts(const std::string& name) const;
+  /// The graph of the entry point `name` by a plan, and those of its loops; nothing where the model has no such entry
+  /// point.
+  std::vector<Part> parts(const std::string& name, const Plan& plan = {}) const;
   /// Does the same as compile(), but only for the entry points in `names`; for all of them if it is empty.
-  Program compile(const Layout& layout, const std::vector<std::string>& names = {}) const;
+  Program compile(const Layout& layout, const std::vector<std::string>& names = {},
+                  const Plan& plan = {}) const;
 
  private:
-  struct Entry;
+  struct Lowered;
   const Model& model_;
   CompileOptions options_;
-  std::vector<Entry> entries_;
+  Annotations annotations_;
+  std::map<std::string, std::unique_ptr<Lowered>, std::less<>> entries_;  // each is lowered when it is needed
 };
 
 /// Names of the passes, in order.

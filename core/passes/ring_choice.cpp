@@ -57,12 +57,12 @@ std::string product_name(std::string_view step) {
   return name;
 }
 
-bool wants_ring(const RingCandidate& candidate, const Layout& layout, bool is_planned,
-                const CompileOptions& options) {
+bool wants_ring(const RingCandidate& candidate, const Layout& layout, bool saves_memory,
+                const Hardware* faster_on) {
   if (const RingRule* rule = find_ring(layout, product_name(candidate.product.name))) return rule->turns;
   if (candidate.readers > 1) return false;
-  if (options.saves_by_rings && takes_less_memory(candidate, layout.mesh)) return true;
-  return is_planned && options.hardware && is_faster(candidate, layout.mesh, *options.hardware);
+  if (saves_memory && takes_less_memory(candidate, layout.mesh)) return true;
+  return faster_on && is_faster(candidate, layout.mesh, *faster_on);
 }
 
 }  // namespace mtfc

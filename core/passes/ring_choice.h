@@ -14,8 +14,8 @@ namespace mtfc {
 /// The tensor of the model that a step makes, by the name of the step: `h` also for `h@sum(rows)` and `h/again`.
 std::string product_name(std::string_view step);
 
-/// `is_planned`: whether a plan is chosen (core/model/annotations.h).
-bool wants_ring(const RingCandidate& candidate, const Layout& layout, bool is_planned,
-                const CompileOptions& options);
+/// `saves_memory`: wherever it takes less memory. `faster_on`: and where it is faster on this hardware; or nullptr.
+bool wants_ring(const RingCandidate& candidate, const Layout& layout, bool saves_memory,
+                const Hardware* faster_on);
 
 }  // namespace mtfc

@@ -28,12 +28,11 @@ std::vector<ProgramVariable> placed_variables(std::vector<VariableDecl> all, con
   return variables;
 }
 
-std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model, const Layout& layout,
-                                                             const StateSplit& split,
-                                                             const Annotations& annotations) {
+Shardings fixed_variables(const Model& model, const Layout& layout, const StateSplit& split,
+                          const Annotations& annotations) {
   std::vector<VariableDecl> all = all_variables(model);
   if (model.decode) all.insert(all.end(), model.decode->caches.begin(), model.decode->caches.end());
-  std::map<std::string, Sharding, std::less<>> fixed;
+  Shardings fixed;
   for (const VariableDecl& variable : all) {
     const SharedAnnotation annotation = annotations.of_variable(variable.name);
     const bool is_state =

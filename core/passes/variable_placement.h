@@ -27,8 +27,7 @@ std::vector<ProgramVariable> placed_variables(std::vector<VariableDecl> all, con
 
 /// The shardings of the variables that an annotated or propagated layout fixes, of the model, its optimizer and its
 /// caches.
-std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model, const Layout& layout,
-                                                             const StateSplit& split,
-                                                             const Annotations& annotations);
+Shardings fixed_variables(const Model& model, const Layout& layout, const StateSplit& split,
+                          const Annotations& annotations);
 
 }  // namespace mtfc

@@ -22,6 +22,7 @@
 #include "core/graph/op_def.h"
 #include "core/model/model.h"
 #include "core/program/collective_kinds.h"
+#include "core/program/plan.h"
 #include "core/program/plan_figures.h"
 #include "core/tensors/alignment.h"
 #include "core/tensors/ids.h"
@@ -254,6 +255,7 @@ struct Program {
   std::vector<ProgramVariable> variables;
   std::vector<EntryPoint> entry_points;
   std::vector<std::string> warnings;
+  Plan plan = {};  // that it was compiled with; empty if it was read from a file
 
   const Mesh& mesh() const { return layout.mesh; }
   /// The entry point `name`, or nullptr.

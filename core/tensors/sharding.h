@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,9 @@ struct Sharding {
   /// The window that splits the dimension at this position, or nullptr.
   const WindowSplit* window(size_t dim) const;
 };
+
+/// Shardings by the names of tensors.
+using Shardings = std::map<std::string, Sharding, std::less<>>;
 
 /// `count` dimensions, none of them split.
 Sharding replicated(size_t count);

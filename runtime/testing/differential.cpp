@@ -495,14 +495,14 @@ LimitOutcome compare_limits(const RandomCase& random_case) {
   // The arenas of small tensors leave few limits, so some tensors are also chosen at random.
   const RemakeGraph graph(PreparedModel(model, {}).parts("train"), program, train, hardware);
   uint64_t random = random_case.seed;
-  CompileOptions some;
+  Plan some;
   for (const size_t tensor : graph.choices()) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     if (random >> 63 == 0) some.recomputed.insert(graph.name(tensor));
   }
   if (some.recomputed.empty()) return outcome;
   ++outcome.sets;
-  compare(checked(compile(model, layout, some)),
+  compare(checked(compile(model, layout, {}, some)),
           fmt::format("with {} tensors made again", some.recomputed.size()));
   return outcome;
 }

@@ -1,0 +1,43 @@
+#pragma once
+// The decisions that a program keeps to, beside those that its layout states. They go by the names of tensors, so that
+// they hold for another graph of the same model: one that computes some tensors again, or has other sizes.
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+struct EntryPoint;
+struct Program;
+
+/// Names of forward tensors. Those that are constants, leaves, results of loops or outputs, and those that the backward
+/// pass does not read, are passed over.
+using RemadeNames = std::set<std::string, std::less<>>;
+
+/// A plan decides nothing where it says nothing: the chooser (core/choice/choose_plan.h) does.
+struct Plan {
+  Shardings variables = {};  // of variables and caches
+  /// Of other tensors, by the name of their entry point. Choosing a plan that keeps to them takes little time.
+  std::map<std::string, Shardings, std::less<>> tensors = {};
+  /// The backward pass computes these tensors again, beside those that the model says ("recompute").
+  RemadeNames recomputed = {};
+  /// Products run in turns (core/program/ring.h) wherever that takes less memory, unless the layout says otherwise.
+  bool saves_by_rings = false;
+  /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums
+  /// in place of terms of whole ones, and send as much for each microbatch as otherwise for all.
+  bool scatters_microbatches = false;
+
+  /// The shardings of the tensors of an entry point.
+  const Shardings& of(const std::string& entry) const;
+};
+
+/// `plan`, which keeps to the shardings of the program's variables and caches besides.
+Plan with_variables(Plan plan, const Program& program);
+
+/// `plan`, which keeps to the shardings of the program's variables and of all tensors of `entry` besides.
+Plan with_shardings(Plan plan, const Program& program, const EntryPoint& entry);
+
+}  // namespace mtfc
