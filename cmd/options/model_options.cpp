@@ -85,6 +85,12 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
       .check(one_of({"bf16", "f32", "f64"}))
       .type_name("DTYPE");
   line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
+  line.add_option(
+          "--without-pass", options.without_passes,
+          "leave out a pass of the compiler that makes programs better, not right: to find the one that "
+          "makes a result wrong (repeatable)")
+      .check(one_of(improving_passes()))
+      .type_name("PASS");
   line.set_group(OptionGroup::kTraining);
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
@@ -354,15 +360,16 @@ bool keeps(const Program& program, const std::string& name) {
 Program saved_program(const Sources& sources, const ModelOptions& options,
                       const CompileOptions& compile_options) {
   const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
-  const char* given = sources.flags.mesh      ? "--mesh"
-                      : sources.flags.layout  ? "--layout"
-                      : options.propagate     ? "--propagate"
-                      : !options.sets.empty() ? "--set"
-                      : options.optimizer     ? "--optimizer"
-                      : options.microbatches  ? "--microbatches"
-                      : options.dtype         ? "--dtype"
-                      : options.no_uneven     ? "--no-uneven"
-                                              : nullptr;
+  const char* given = sources.flags.mesh                ? "--mesh"
+                      : sources.flags.layout            ? "--layout"
+                      : options.propagate               ? "--propagate"
+                      : !options.sets.empty()           ? "--set"
+                      : options.optimizer               ? "--optimizer"
+                      : options.microbatches            ? "--microbatches"
+                      : options.dtype                   ? "--dtype"
+                      : options.no_uneven               ? "--no-uneven"
+                      : !options.without_passes.empty() ? "--without-pass"
+                                                        : nullptr;
   if (given)
     throw UserError(fmt::format("{} can't change {}, which is a compiled program", given, file),
                     "give the model, or compile it again");
@@ -379,6 +386,7 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
 CompileOptions compile_options_of(const ModelOptions& options) {
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.no_uneven;
+  compile_options.without_passes = {options.without_passes.begin(), options.without_passes.end()};
   if (options.time_limit) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point end = Clock::now() + std::chrono::seconds(*options.time_limit);

@@ -27,13 +27,14 @@ struct ModelOptions {
   std::optional<int64_t> microbatches;
   bool quiet = false;
   bool no_uneven = false;
+  std::vector<std::string> without_passes;  // of improving_passes()
   bool propagate = false;
   std::optional<int64_t> time_limit;  // seconds in which plans are chosen
 };
 /// Adds hints for those who type the options of other programs, to a command that has --mesh.
 void add_foreign_hints(CommandLine& line, bool takes_model);
 
-/// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
+/// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven, --without-pass. With `or_program` the file may
 /// also be a saved program. Adds the hints of add_foreign_hints().
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program = false);
 

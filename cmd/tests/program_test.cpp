@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "cmd/testing/running_command.h"
+#include "core/passes/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
@@ -159,6 +160,36 @@ TEST_CASE("compile gives the same bytes every time, as text, as JSON, and after 
   const Outcome output = mtfc("compile " + kMnist + " --output hh");
   CHECK(output.code == 2);
   CHECK(has(output.err, "the model has no tensor 'hh'"));
+}
+
+// The loss of the third step, with rows of random images.
+double third_loss(const std::string& options) {
+  const ScratchFolder folder;
+  const std::string log = folder / "log.jsonl";
+  const Outcome ran =
+      mtfc(fmt::format("run {} --mesh rows:2,cols:2 --layout batch:rows,hidden:cols --simulate "
+                       "--steps 3 -q --metrics {} {}",
+                       kMnist, log, options));
+  CAPTURE(ran.err);
+  REQUIRE(ran.code == 0);
+  return lines_of(log).back()["loss"].get<double>();
+}
+
+TEST_CASE("programs compute the same without the passes that only improve them") {
+  const double loss = third_loss("");
+  std::string all;
+  for (const std::string& pass : improving_passes()) {
+    CAPTURE(pass);
+    CHECK(third_loss("--without-pass " + pass) == doctest::Approx(loss).epsilon(1e-5));
+    all += " --without-pass " + pass;
+  }
+  CHECK(third_loss(all) == doctest::Approx(loss).epsilon(1e-5));
+  const std::string plain = mtfc("compile " + kMnist).out;
+  CHECK(has(plain, "fused"));
+  CHECK(!has(mtfc("compile " + kMnist + " --without-pass fuse").out, "fused"));
+  const Outcome needed = mtfc("compile " + kMnist + " --without-pass partition");
+  CHECK(needed.code == 2);
+  CHECK(has(needed.err, "--without-pass"));
 }
 
 TEST_CASE("compile prints one entry point, and takes --format as other commands do") {

@@ -73,7 +73,7 @@ Program program_of(const Use& use) {
   CompileOptions options;
   Plan plan;
   plan.scatters_microbatches = use.scatters;
-  options.combines = use.combines;
+  if (!use.combines) options.without_passes.insert("combine_reductions");
   options.verify = true;
   Layout layout = read_layout(sources);
   if (!use.regathers) layout.state.regather.clear();

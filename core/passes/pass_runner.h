@@ -1,10 +1,8 @@
 #pragma once
-// Runs the passes over one entry point: times each, verifies what it has made, and dumps what is asked for. The source
-// file of this class is the only place that knows the order of the passes.
+// Runs the passes (core/passes/passes.h) over one entry point: times each, verifies what it has made, and dumps what is
+// asked for.
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,14 +10,11 @@
 
 #include "core/choice/choose_plan.h"
 #include "core/model/state_split.h"
+#include "core/passes/passes.h"
 #include "core/passes/pipeline.h"
-#include "core/program/partitioned_entry.h"
 #include "core/program/program_check.h"
 
 namespace mtfc {
-
-struct GraphPass;
-struct PassContext;
 
 class PassRunner {
  public:
@@ -44,30 +39,18 @@ class PassRunner {
                         std::vector<VariableDecl> caches);
 
  private:
-  std::vector<ProgramVariable> with_caches(const std::vector<ProgramVariable>& caches) const;
-  EntryPoint finished(PartitionedEntry steps, const std::vector<ProgramVariable>& variables,
-                      std::vector<ProgramVariable> caches, const UsefulProducts& useful, int64_t bytes);
+  PassContext context() const { return {program_, split_, options_}; }
   Graph with_lowered_loops(Graph graph, const std::string& entry, int64_t times, UsefulProducts& useful);
-  PartitionedEntry planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables);
-  void verify_sharded(const char* pass, const ShardedEntry& sharded, const PassContext& context) const;
   EntryGraph simplified(EntryGraph entry, UsefulProducts& useful);
-  EntryGraph run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes);
-  template <typename Run>
-  EntryGraph run_graph_pass(EntryGraph entry, const char* name, bool keeps_gradients, Run run);
-  EntryGraph regathered(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
-  PartitionedEntry partitioned(const ShardedEntry& sharded, const PassContext& context);
-  template <typename Work>
-  auto timed(const char* pass, Work work) -> decltype(work());
-  template <typename Work>
-  auto blamed(const char* pass, Work work) const -> decltype(work());
-  static std::string problem_of(const std::optional<ProgramFault>& fault);
-  template <typename FindProblem>
-  void verify(const char* pass, const std::string& entry, FindProblem find_problem) const;
-  template <typename FindDifference>
-  void check(const char* pass, const PartitionedEntry& steps, FindDifference find_difference) const;
-  template <typename Text>
-  void dump(const char* pass, const std::string& entry, Text text) const;
-  void dump(const char* pass, const EntryPoint& entry) const;
+  PartitionedEntry planned_steps(ShardedEntry plan, const PassContext& above);
+  PassValue run(PassValue value, std::span<const Pass> passes, const PassContext& context);
+  template <typename To>
+  To run(PassStage stage, PassValue value, const PassContext& context);
+  PassValue run_timed(const Pass& pass, PassValue value, const PassContext& context);
+  PassValue run_blamed(const Pass& pass, PassValue value, const PassContext& context) const;
+  void look(const char* pass, const PassValue& value, const std::string& problem) const;
+  std::string problem_in(const PassValue& value, const EntryGraph& before, bool keeps_gradients,
+                         const PassContext& context) const;
 
   const Program& program_;
   const StateSplit& split_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,7 @@ struct CompileOptions {
   std::function<bool()> ends_choice = {};
   /// Called for each plan that is chosen, before its steps are made.
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
-  /// Small all_reduces that are under way together are sent as one.
-  bool combines = true;
+  std::set<std::string, std::less<>> without_passes = {};  // some of improving_passes()
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
 
   /// True if a caller is told of the way to the program.
@@ -114,5 +114,7 @@ class PreparedModel {
 
 /// Names of the passes, in order.
 const std::vector<std::string>& pass_names();
+/// Those among them without which programs compute the same.
+const std::vector<std::string>& improving_passes();
 
 }  // namespace mtfc
