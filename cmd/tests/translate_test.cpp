@@ -79,7 +79,7 @@ void check_cached_logits(const GenerationCase& model, const Split& split) {
                 padded.begin() + static_cast<ptrdiff_t>(row) * kLength);
     decoder.begin([&] {
       REQUIRE(decoder.encode()->inputs.size() == 1);
-      const WholeValue whole = value_of({DType::kI32, {{"batch", kRows}, {"length", kLength}}}, padded);
+      const HostTensor whole = value_of({DType::kI32, {{"batch", kRows}, {"length", kLength}}}, padded);
       for (size_t device = 0; device < run.executor.devices(); ++device)
         fill(run.executor.shard(*decoder.encode(), decoder.encode()->inputs[0].value, device), whole);
     });

@@ -264,17 +264,17 @@ TEST_CASE("attention and its gradient over many tiles equal plain loops, for any
 
 TEST_CASE("scores that are large, and a query that sees nothing") {
   // exp(1000) has no number, and the second query sees no position.
-  const HostTensor q = tensor_of({DType::kF32, dims_of("l=2 k=1")}, {1000, 1});
-  const HostTensor k = tensor_of({DType::kF32, dims_of("m=2 k=1")}, {1, 0});
-  const HostTensor v = tensor_of({DType::kF32, dims_of("m=2 s=1")}, {3, 5});
-  const HostTensor mask = tensor_of({DType::kBool, dims_of("l=2 m=2")}, {1, 1, 0, 0});
+  const HostTensor q = value_of({DType::kF32, dims_of("l=2 k=1")}, {1000, 1});
+  const HostTensor k = value_of({DType::kF32, dims_of("m=2 k=1")}, {1, 0});
+  const HostTensor v = value_of({DType::kF32, dims_of("m=2 s=1")}, {3, 5});
+  const HostTensor mask = value_of({DType::kBool, dims_of("l=2 m=2")}, {1, 1, 0, 0});
   const Attributes attributes = {{"over", Dim{"m", 2}}, {"dim", Dim{"k", 1}}};
   const KernelAnswer found =
       call_kernel({.op = "attention", .attributes = attributes, .operands = {q, k, v, mask}});
   CHECK(numbers_of(found.result) == std::vector<double>{3, 0});
   CHECK(numbers_of(found.others[0]) == std::vector<double>{1000, -std::numeric_limits<double>::infinity()});
-  const HostTensor delta = tensor_of({DType::kF32, dims_of("l=2")}, {3, 0}),
-                   given = tensor_of({DType::kF32, dims_of("l=2 s=1")}, {1, 1});
+  const HostTensor delta = value_of({DType::kF32, dims_of("l=2")}, {3, 0}),
+                   given = value_of({DType::kF32, dims_of("l=2 s=1")}, {1, 1});
   const KernelAnswer gradients = call_kernel({.op = "attention_gradient",
                                               .attributes = attributes,
                                               .operands = {q, k, v, found.others[0], delta, given, mask}});

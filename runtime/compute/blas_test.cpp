@@ -126,7 +126,7 @@ HostTensor without_rows(const HostTensor& tensor, int64_t filled) {
     const auto row = static_cast<int64_t>(i) / size;
     if (row % rows % 7 >= filled + row / rows) numbers[i] = 0;
   }
-  return tensor_of(tensor.type, numbers);
+  return value_of(tensor.type, numbers);
 }
 
 TEST_CASE("products of matrices with many rows of zeros equal those by plain loops") {

@@ -18,7 +18,7 @@ std::vector<double> apply(std::string_view op, DType dtype, const std::vector<st
                           const Attributes& attributes = {}) {
   KernelCall call{.op = op, .attributes = attributes};
   for (const std::vector<double>& x : operands)
-    call.operands.push_back(tensor_of({dtype, {{"a", static_cast<int64_t>(x.size())}}}, x));
+    call.operands.push_back(value_of({dtype, {{"a", static_cast<int64_t>(x.size())}}}, x));
   return numbers_of(call_kernel(call).result);
 }
 
@@ -160,8 +160,8 @@ TEST_CASE("the smallest integer wraps around where it has no opposite") {
 }
 
 TEST_CASE("dividing integers by 0 is an error that names the element of the whole divisor") {
-  const HostTensor a = tensor_of({DType::kI32, dims_of("a=2 b=3")}, {1, 2, 3, 4, 5, 6});
-  const HostTensor b = tensor_of({DType::kI32, dims_of("a=2 b=3")}, {1, 1, 1, 1, 0, 1});
+  const HostTensor a = value_of({DType::kI32, dims_of("a=2 b=3")}, {1, 2, 3, 4, 5, 6});
+  const HostTensor b = value_of({DType::kI32, dims_of("a=2 b=3")}, {1, 1, 1, 1, 0, 1});
   for (const char* op : {"floordiv", "mod"}) {
     CHECK_THROWS_WITH_AS(call_kernel({.op = op, .operands = {a, b}}), "the divisor is 0 at [a=1, b=1]",
                          RunError);

@@ -49,7 +49,7 @@ TEST_CASE("an index out of range is named with its place in the global tensor") 
 TEST_CASE("checked_index passes what is in range, and refuses the rest") {
   KernelCall call{.op = "checked_index",
                   .attributes = {{"dim", dim_of("vocab=7")}},
-                  .operands = {tensor_of({kI32, dims_of("batch=3")}, {6, 0, 2})}};
+                  .operands = {value_of({kI32, dims_of("batch=3")}, {6, 0, 2})}};
   CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{6, 0, 2});
   set_element(call.operands[0], 2, 7);
   CHECK(error_of(call) == "index 7 at [batch=2] is out of range: 'vocab' has 7");
@@ -61,19 +61,19 @@ TEST_CASE("one_hot refuses an index out of range, and a device sets what falls i
   const TensorType type{kI32, dims_of("batch=3")};
   KernelCall call{.op = "one_hot",
                   .attributes = {{"dim", dim_of("classes=5")}},
-                  .operands = {tensor_of(type, {4, 0, 2})}};
+                  .operands = {value_of(type, {4, 0, 2})}};
   call.result_box = Box{{0, 3}, {2, 5}};
   CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{0, 0, 1, 0, 0, 0, 1, 0, 0});
-  call.operands = {tensor_of(type, {4, 5, 2})};
+  call.operands = {value_of(type, {4, 5, 2})};
   CHECK(error_of(call) == "index 5 at [batch=1] is out of range: 'classes' has 5");
 }
 
 TEST_CASE("a piece that would not lie inside the tensor is refused, and a device writes its rows") {
-  const HostTensor tensor = tensor_of({kF64, dims_of("length=5")}, {1, 2, 3, 4, 5});
-  const HostTensor piece = tensor_of({kF64, dims_of("new=3")}, {7, 8, 9});
+  const HostTensor tensor = value_of({kF64, dims_of("length=5")}, {1, 2, 3, 4, 5});
+  const HostTensor piece = value_of({kF64, dims_of("new=3")}, {7, 8, 9});
   KernelCall call{.op = "update_slice",
                   .attributes = {{"dim", dim_of("length=5")}, {"from", dim_of("new=3")}},
-                  .operands = {tensor, piece, tensor_of({kI32, {}}, {1})}};
+                  .operands = {tensor, piece, value_of({kI32, {}}, {1})}};
   CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{1, 7, 8, 9, 5});
   call.operand_boxes = {{{2, 5}}, {{0, 3}}, {}};
   call.result_box = Box{{2, 5}};

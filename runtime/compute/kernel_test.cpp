@@ -456,12 +456,12 @@ void check_example_in_bf16(const OpDef& op, const Example& example, const Refere
 void check_worked(const OpDef& op, const WorkedExample& worked) {
   std::vector<HostTensor> operands;
   for (const KnownTensor& operand : worked.operands)
-    operands.push_back(tensor_of(operand.type, operand.elements));
+    operands.push_back(value_of(operand.type, operand.elements));
   const KernelAnswer answer =
       call_kernel({.op = op.signature.name, .attributes = worked.attributes, .operands = operands});
-  check_equal(answer.result, tensor_of(answer.result.type, worked.results[0]));
+  check_equal(answer.result, value_of(answer.result.type, worked.results[0]));
   for (size_t i = 0; i < answer.others.size(); ++i)
-    check_equal(answer.others[i], tensor_of(answer.others[i].type, worked.results[i + 1]));
+    check_equal(answer.others[i], value_of(answer.others[i].type, worked.results[i + 1]));
 }
 
 // Repeats the elements of a worked example whose tensors all have the same dimensions, until there are more of them
@@ -471,7 +471,7 @@ void check_repeated(const OpDef& op, const WorkedExample& worked) {
   const auto repeated = [](DType dtype, const std::vector<double>& elements) {
     std::vector<double> many;
     for (int64_t i = 0; i < kCount; ++i) many.push_back(elements[static_cast<size_t>(i) % elements.size()]);
-    return tensor_of({dtype, {{"repeated", kCount}}}, many);
+    return value_of({dtype, {{"repeated", kCount}}}, many);
   };
   std::vector<HostTensor> operands;
   for (const KnownTensor& operand : worked.operands)

@@ -116,7 +116,7 @@ TEST_CASE("a part of an interleaved tensor has the numbers of its rows there") {
                                           .attributes = {{"dims", Dims{{"a", 3}, {"b", 5}}},
                                                          {"dtype", DType::kF64},
                                                          {"interleaved", Dim{"a", 6}}},
-                                          .operands = {tensor_of({DType::kI32, {}}, {1})}})
+                                          .operands = {value_of({DType::kI32, {}}, {1})}})
                                  .result;
     for (int64_t row = 0; row < 3; ++row)
       for (int64_t b = 0; b < 5; ++b)

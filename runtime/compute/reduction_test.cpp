@@ -19,7 +19,7 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 std::vector<double> reduce(std::string_view op, const TensorType& type, const std::vector<double>& x,
                            const Attributes& attributes = {}) {
   return numbers_of(
-      call_kernel({.op = op, .attributes = attributes, .operands = {tensor_of(type, x)}}).result);
+      call_kernel({.op = op, .attributes = attributes, .operands = {value_of(type, x)}}).result);
 }
 
 std::vector<double> of_nothing(std::string_view op, DType dtype) {
@@ -66,7 +66,7 @@ TEST_CASE("one not-a-number anywhere is the maximum and the minimum") {
 }
 
 TEST_CASE("the mean of a part is divided by the size of the whole") {
-  const HostTensor x = tensor_of({DType::kF64, {{"a", 4}}}, {1, 2, 3, 6});
+  const HostTensor x = value_of({DType::kF64, {{"a", 4}}}, {1, 2, 3, 6});
   const auto part = [&](Interval held) {
     return element(call_kernel({.op = "reduce_mean", .operands = {x}, .operand_boxes = {{held}}}).result, 0);
   };

@@ -22,7 +22,7 @@ bool same(double a, double b) {
 }
 
 // Counts the elements that are NaN in both, which are equal bit by bit.
-void count_nans(const WholeValue& value, const std::string& name, Comparison& comparison) {
+void count_nans(const HostTensor& value, const std::string& name, Comparison& comparison) {
   if (!is_float(value.type.dtype)) return;
   dispatch(Floats{}, value.type.dtype, [&]<typename T>() {
     const T* elements = reinterpret_cast<const T*>(value.data.data());
@@ -33,7 +33,7 @@ void count_nans(const WholeValue& value, const std::string& name, Comparison& co
 
 }  // namespace
 
-bool is_equal(const Assembled& found, const WholeValue& expected) {
+bool is_equal(const Assembled& found, const HostTensor& expected) {
   if (!found.torn.empty()) return false;
   if (found.held.empty()) return found.value.data == expected.data;
   const auto size = static_cast<size_t>(size_of(expected.type.dtype));

@@ -40,14 +40,14 @@ struct Comparison {
 
 /// A tensor as it should be.
 struct ExpectedTensor {
-  WholeValue value;
+  HostTensor value;
   Rounding rounding = {};  // what may differ; integers must be equal
   std::vector<double> terms_of_devices =
       {};  // magnitudes of the terms that devices hold of a sum; empty: of none
 };
 
 /// True if both are the same bit by bit.
-bool is_equal(const Assembled& found, const WholeValue& expected);
+bool is_equal(const Assembled& found, const HostTensor& expected);
 
 /// Compares `found` with `expected`, which has the same type, and adds what it finds to `comparison`. `place` lacks
 /// only the type.

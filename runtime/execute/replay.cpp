@@ -15,7 +15,7 @@ using Records = std::vector<Record>;
 
 // A tensor as the replay goes on with it.
 struct Known {
-  WholeValue value;
+  HostTensor value;
   std::vector<double> magnitudes = {};  // empty: those of the elements
   size_t times = 0;                     // that it was made
   bool is_whole = false;  // the recorded run holds it whole, and in the same bits wherever it does
@@ -122,7 +122,7 @@ class Replay {
   // Goes on with a tensor that was just made: as recorded, if it is, and as `value`, computed here, otherwise. What
   // rounding can make of it comes from `rounding`, if that is needed.
   template <typename RoundingOf>
-  void take(ValueId id, WholeValue value, const MadeTensor& place, RoundingOf rounding) {
+  void take(ValueId id, HostTensor value, const MadeTensor& place, RoundingOf rounding) {
     Known& known = known_[id];
     const std::vector<const Assembled*> made = records_of_turn(forms_of(id), known.times);
     const size_t times = known.times + 1;
@@ -164,7 +164,7 @@ class Replay {
         continue;
       }
       ExpectedTensor same = known(root, whole_.values[alias].type);
-      take(alias, std::move(same.value), place, [&](const WholeValue&) { return same.rounding; });
+      take(alias, std::move(same.value), place, [&](const HostTensor&) { return same.rounding; });
     }
   }
 
@@ -216,14 +216,14 @@ class Replay {
     const auto* kernel = step.as<RunKernel>();
     if (!kernel) return;
     std::vector<Operand> operands;
-    std::vector<const WholeValue*> values;
+    std::vector<const HostTensor*> values;
     for (const ValueId id : step.inputs) {
       check_invariant(known_[id].times > 0, "a run is repeated from an operand that it does not have");
       operands.push_back({&known_[id].value, &known_[id].magnitudes});
       values.push_back(operands.back().value);
     }
     const WholeCall call{step.name, options_.seed, found_.step, rounds_.empty() ? 0 : round_};
-    std::vector<WholeValue> results = computed(*kernel, values, global_types(whole_, step.outputs), call);
+    std::vector<HostTensor> results = computed(*kernel, values, global_types(whole_, step.outputs), call);
     const bool exact = reads_what_is_known(step);
     if (exact)
       for (Operand& operand : operands) operand.magnitudes = nullptr;
@@ -232,7 +232,7 @@ class Replay {
            {.name = whole_.values[step.outputs[i]].name,
             .operation = std::string(kernel->op->signature.name),
             .source = step.source},
-           [&](const WholeValue& value) { return rounding_of(*kernel, operands, value, i, exact); });
+           [&](const HostTensor& value) { return rounding_of(*kernel, operands, value, i, exact); });
   }
 
   // Whether the recorded run made the results of this step from operands that are known bit by bit. It may have added

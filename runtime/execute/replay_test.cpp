@@ -222,7 +222,7 @@ TEST_CASE("a wrong number is found in a copy that is made in other rounds than i
           if (tensor_name(recording.entry->values[id].name) != name) continue;
           made = recording.values[id].size();
           if (wrong == made) continue;
-          WholeValue& value = recording.values[id][wrong].value;
+          HostTensor& value = recording.values[id][wrong].value;
           std::vector<double> numbers = numbers_of(value);
           numbers[1] += 1;
           value = value_of(value.type, numbers);

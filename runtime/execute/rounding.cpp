@@ -40,17 +40,17 @@ bool adds_up(const OpDef& op) {
 }
 
 // The operand with the magnitudes in place of its elements; integers and bools stay as they are.
-WholeValue sized(const Operand& operand) {
+HostTensor sized(const Operand& operand) {
   if (!is_float(operand.value->type.dtype)) return *operand.value;
   std::vector<double> numbers = operand.has_magnitudes() ? *operand.magnitudes : numbers_of(*operand.value);
   for (double& number : numbers) number = std::abs(number);
   return value_of(operand.value->type, numbers);
 }
 
-void add_magnitudes(const RunKernel& kernel, const std::vector<WholeValue>& operands,
+void add_magnitudes(const RunKernel& kernel, const std::vector<HostTensor>& operands,
                     std::vector<double>& magnitudes, const TensorType& type) {
-  std::vector<const WholeValue*> pointers;
-  for (const WholeValue& operand : operands) pointers.push_back(&operand);
+  std::vector<const HostTensor*> pointers;
+  for (const HostTensor& operand : operands) pointers.push_back(&operand);
   const std::vector<double> numbers = numbers_of(computed(kernel, pointers, {type}, {})[0]);
   magnitudes.resize(numbers.size(), 0);
   for (size_t i = 0; i < numbers.size(); ++i) magnitudes[i] += std::abs(numbers[i]);
@@ -74,12 +74,12 @@ struct SizedOperands {
       sizes.push_back(value_of(type, magnitudes));
     }
   }
-  std::vector<WholeValue> values, sizes;
+  std::vector<HostTensor> values, sizes;
 };
 
-std::vector<const std::byte*> pointers_to(const std::vector<WholeValue>& values) {
+std::vector<const std::byte*> pointers_to(const std::vector<HostTensor>& values) {
   std::vector<const std::byte*> pointers;
-  for (const WholeValue& value : values) pointers.push_back(value.data.data());
+  for (const HostTensor& value : values) pointers.push_back(value.data.data());
   return pointers;
 }
 
@@ -88,7 +88,7 @@ AddedTerms known_terms(const RunKernel& kernel, std::span<const Operand> operand
   const SizedOperands sized(operands);
   KernelSite site{kernel.attributes, {}, {}, "", 0};
   std::vector<TensorType> types;
-  for (const WholeValue& value : sized.values) {
+  for (const HostTensor& value : sized.values) {
     types.push_back(value.type);
     site.operands.push_back({value.type, whole_box(value.type.dims)});
   }
@@ -100,12 +100,12 @@ AddedTerms known_terms(const RunKernel& kernel, std::span<const Operand> operand
 
 // The number of terms in an element of the result: what an operation that adds up makes of ones. That of a mean or of a
 // product is the number of elements that its operand has more than its result.
-double terms_of(const RunKernel& kernel, std::span<const Operand> operands, const WholeValue& value) {
+double terms_of(const RunKernel& kernel, std::span<const Operand> operands, const HostTensor& value) {
   if (!adds_up(*kernel.op) || kernel.op->traits.averages) {
     if (kernel.op->family != Family::kReduction || value.size() == 0) return 1;
     return static_cast<double>(operands[0].value->size()) / static_cast<double>(value.size());
   }
-  std::vector<WholeValue> ones;
+  std::vector<HostTensor> ones;
   for (const Operand& operand : operands)
     ones.push_back(is_float(operand.value->type.dtype)
                        ? value_of(operand.value->type, std::vector<double>(operand.value->size(), 1))
@@ -122,7 +122,7 @@ std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Opera
   const bool is_known = std::any_of(operands.begin(), operands.end(),
                                     [](const Operand& operand) { return operand.has_magnitudes(); });
   if (!is_known && !adds_up(op)) return {};
-  std::vector<WholeValue> sizes;
+  std::vector<HostTensor> sizes;
   for (const Operand& operand : operands) sizes.push_back(sized(operand));
   std::vector<double> magnitudes;
   std::vector<TensorType> types;
@@ -136,10 +136,10 @@ std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Opera
   }
   // One operand of a sum or a difference at a time: the others' signs must not matter.
   for (const int chosen : set) {
-    std::vector<WholeValue> alone = sizes;
+    std::vector<HostTensor> alone = sizes;
     for (const int other : set)
       if (other != chosen)
-        alone[static_cast<size_t>(other)] = WholeValue(sizes[static_cast<size_t>(other)].type);
+        alone[static_cast<size_t>(other)] = HostTensor(sizes[static_cast<size_t>(other)].type);
     add_magnitudes(kernel, alone, magnitudes, type);
   }
   return magnitudes;
@@ -147,7 +147,7 @@ std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Opera
 
 }  // namespace
 
-Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands, const WholeValue& value,
+Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands, const HostTensor& value,
                      size_t result, bool exact) {
   if (!is_float(value.type.dtype) || value.size() == 0) return {};
   double epsilon = epsilon_of(value.type.dtype);

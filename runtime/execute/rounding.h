@@ -19,7 +19,7 @@ namespace mtfc {
 
 /// A tensor with the magnitudes that were added to make it; empty if they are those of its elements.
 struct Operand {
-  const WholeValue* value = nullptr;
+  const HostTensor* value = nullptr;
   const std::vector<double>* magnitudes = nullptr;
   bool has_magnitudes() const { return magnitudes && !magnitudes->empty(); }
 };
@@ -34,7 +34,7 @@ struct Rounding {
 /// coarsest dtype of operands and results, and from the number of terms. `exact`: the operands are those that the
 /// other way has computed with, bit by bit. Otherwise they may be its operands in another form, such as a sum that it
 /// holds in parts.
-Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands, const WholeValue& value,
+Rounding rounding_of(const RunKernel& kernel, std::span<const Operand> operands, const HostTensor& value,
                      size_t result, bool exact);
 
 /// The same for an operation that adds nothing.

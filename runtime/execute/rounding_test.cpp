@@ -31,14 +31,14 @@ double epsilon(DType dtype) {
 
 // A call of an operation on whole tensors in f64.
 struct WideCall {
-  std::vector<WholeValue> operands;
+  std::vector<HostTensor> operands;
   WholeKernel kernel;
 
   std::vector<std::vector<double>> run() {
-    std::vector<const WholeValue*> pointers;
-    for (const WholeValue& operand : operands) pointers.push_back(&operand);
+    std::vector<const HostTensor*> pointers;
+    for (const HostTensor& operand : operands) pointers.push_back(&operand);
     std::vector<std::vector<double>> numbers;
-    for (const WholeValue& value : kernel.run(pointers, {})) numbers.push_back(numbers_of(value));
+    for (const HostTensor& value : kernel.run(pointers, {})) numbers.push_back(numbers_of(value));
     return numbers;
   }
 };
@@ -51,7 +51,7 @@ TensorType widened(TensorType type) {
 WideCall wide_call(const std::string& kind, const Attributes& attributes, const WholeTensors& inputs,
                    size_t operands) {
   const RunKernel kernel{&op_named(kind), attributes};
-  std::vector<WholeValue> values;
+  std::vector<HostTensor> values;
   std::vector<TensorType> types;
   for (size_t i = 0; i < operands; ++i) {
     const WholeTensor& input = inputs.at(fmt::format("x{}", i));
@@ -69,7 +69,7 @@ std::vector<std::vector<double>> sensitivities(WideCall& call) {
   const std::vector<std::vector<double>> base = call.run();
   std::vector<std::vector<double>> sums;
   for (const std::vector<double>& each : base) sums.emplace_back(each.size(), 0);
-  for (WholeValue& operand : call.operands) {
+  for (HostTensor& operand : call.operands) {
     if (operand.type.dtype != DType::kF64) continue;
     auto* elements = reinterpret_cast<double*>(operand.data.data());
     for (size_t e = 0; e < operand.size(); ++e) {

@@ -11,19 +11,19 @@
 
 namespace mtfc {
 
-std::vector<double> numbers_of(const WholeValue& value) {
+std::vector<double> numbers_of(const HostTensor& value) {
   std::vector<double> numbers(value.size());
   dispatch(AllTypes{}, value.type.dtype, [&]<typename T>() {
-    const T* elements = reinterpret_cast<const T*>(value.data.data());
+    const T* elements = value.as<T>();
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(elements[i]);
   });
   return numbers;
 }
 
-WholeValue value_of(const TensorType& type, std::span<const double> numbers) {
-  WholeValue value(type);
+HostTensor value_of(const TensorType& type, const std::vector<double>& numbers) {
+  HostTensor value(type);
   dispatch(AllTypes{}, type.dtype, [&]<typename T>() {
-    T* elements = reinterpret_cast<T*>(value.data.data());
+    T* elements = value.as<T>();
     for (size_t i = 0; i < numbers.size(); ++i) elements[i] = static_cast<T>(numbers[i]);
   });
   return value;
@@ -43,7 +43,7 @@ bool differ(DType dtype, const std::byte* a, const std::byte* b) {
 
 // The shards of devices that hold copies of, or different elements of, one tensor.
 Assembled joined(const TensorType& type, const std::vector<PlacedShard>& shards, bool may_have_gaps) {
-  Assembled joined{WholeValue(type)};
+  Assembled joined{HostTensor(type)};
   const auto size = static_cast<size_t>(size_of(type.dtype));
   std::vector<bool> written(joined.value.size(), false);
   const Box whole = whole_box(type.dims);
@@ -72,10 +72,6 @@ void add_magnitudes(const Assembled& term, std::vector<double>& magnitudes) {
   magnitudes.resize(numbers.size());
   for (size_t i = 0; i < numbers.size(); ++i) magnitudes[i] += std::abs(numbers[i]);
 }
-
-}  // namespace
-
-namespace {
 
 void combine_numbers(ReduceKind kind, const std::vector<double>& operands, std::vector<double>& results) {
   combine(kind, DType::kF64, reinterpret_cast<const std::byte*>(operands.data()),
@@ -116,7 +112,7 @@ Assembled assembled(const TensorType& type, const Sharding& sharding,
   return sum;
 }
 
-void fill(const LocalShard& shard, const WholeValue& value) {
+void fill(const LocalShard& shard, const HostTensor& value) {
   const Dims& dims = value.type.dims;
   const auto size = static_cast<size_t>(size_of(value.type.dtype));
   for (const Run& run : common_runs(dims, whole_box(dims), dims, shard.box))
@@ -137,21 +133,21 @@ WholeKernel::WholeKernel(const RunKernel& kernel, const std::vector<TensorType>&
   kernel_ = prepare_kernel(kernel.op->signature.name, site);
 }
 
-std::vector<WholeValue> WholeKernel::run(std::span<const WholeValue* const> operands, const WholeCall& call) {
+std::vector<HostTensor> WholeKernel::run(std::span<const HostTensor* const> operands, const WholeCall& call) {
   std::vector<const std::byte*> from;
-  for (const WholeValue* operand : operands) from.push_back(operand->data.data());
-  std::vector<WholeValue> made;
+  for (const HostTensor* operand : operands) from.push_back(operand->data.data());
+  std::vector<HostTensor> made;
   for (const TensorType& type : results_) made.emplace_back(type);
   std::vector<std::byte*> to;
-  for (WholeValue& value : made) to.push_back(value.data.data());
+  for (HostTensor& value : made) to.push_back(value.data.data());
   kernel_({from, to, workspace_.data(), call.seed, call.step, call.round});
   return made;
 }
 
-std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeValue* const> operands,
+std::vector<HostTensor> computed(const RunKernel& kernel, std::span<const HostTensor* const> operands,
                                  const std::vector<TensorType>& results, const WholeCall& call) {
   std::vector<TensorType> types;
-  for (const WholeValue* operand : operands) types.push_back(operand->type);
+  for (const HostTensor* operand : operands) types.push_back(operand->type);
   return WholeKernel(kernel, types, results, call.name).run(operands, call);
 }
 

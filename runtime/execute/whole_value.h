@@ -8,26 +8,16 @@
 #include <vector>
 
 #include "core/program/program.h"
+#include "core/tensors/host_tensor.h"
 #include "core/tensors/sharding.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {
 
-/// A whole tensor, dense and row-major.
-struct WholeValue {
-  TensorType type;
-  std::vector<std::byte> data;
-
-  WholeValue() = default;
-  /// Zeros.
-  explicit WholeValue(const TensorType& of) : type(of), data(static_cast<size_t>(bytes(of))) {}
-  size_t size() const { return static_cast<size_t>(elements(type.dims)); }
-};
-
 /// The elements as numbers, and a tensor of these numbers.
-std::vector<double> numbers_of(const WholeValue& value);
-WholeValue value_of(const TensorType& type, std::span<const double> numbers);
+std::vector<double> numbers_of(const HostTensor& value);
+HostTensor value_of(const TensorType& type, const std::vector<double>& numbers);
 
 /// A device's shard, and where the device is.
 struct PlacedShard {
@@ -37,7 +27,7 @@ struct PlacedShard {
 
 /// The tensor that all devices hold together.
 struct Assembled {
-  WholeValue value;
+  HostTensor value;
   /// For sums that are still partial: for each element, the sum of the magnitudes of the devices' terms. Otherwise
   /// empty, and the magnitudes are those of the elements.
   std::vector<double> magnitudes = {};
@@ -53,7 +43,7 @@ struct Assembled {
 Assembled assembled(const TensorType& type, const Sharding& sharding, const std::vector<PlacedShard>& shards);
 
 /// Copies into a device's shard what it holds of `value`.
-void fill(const LocalShard& shard, const WholeValue& value);
+void fill(const LocalShard& shard, const HostTensor& value);
 
 /// The arguments of a kernel apart from its operands.
 struct WholeCall {
@@ -69,7 +59,7 @@ class WholeKernel {
   /// `name` is that of the step, the key of random numbers.
   WholeKernel(const RunKernel& kernel, const std::vector<TensorType>& operands,
               const std::vector<TensorType>& results, const std::string& name);
-  std::vector<WholeValue> run(std::span<const WholeValue* const> operands, const WholeCall& call);
+  std::vector<HostTensor> run(std::span<const HostTensor* const> operands, const WholeCall& call);
 
  private:
   std::vector<TensorType> results_;
@@ -78,7 +68,7 @@ class WholeKernel {
 };
 
 /// The results of `kernel` on whole operands, prepared for this call alone.
-std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeValue* const> operands,
+std::vector<HostTensor> computed(const RunKernel& kernel, std::span<const HostTensor* const> operands,
                                  const std::vector<TensorType>& results, const WholeCall& call);
 
 }  // namespace mtfc

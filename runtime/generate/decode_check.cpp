@@ -53,7 +53,7 @@ class Places {
 };
 
 // Rows of tokens end with padding, zeros, as sequences of several lengths do. The last of several is all padding.
-WholeValue random_input(const TensorType& type, int64_t vocabulary, uint64_t seed) {
+HostTensor random_input(const TensorType& type, int64_t vocabulary, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   const int64_t length = type.dims.empty() ? 1 : type.dims.back().size;
@@ -85,9 +85,9 @@ struct Forward {
   }
 };
 
-using Inputs = std::map<std::string, WholeValue>;
+using Inputs = std::map<std::string, HostTensor>;
 
-void give(Executor& executor, const EntryPoint& entry, const Binding& input, const WholeValue& value) {
+void give(Executor& executor, const EntryPoint& entry, const Binding& input, const HostTensor& value) {
   for (size_t device = 0; device < executor.devices(); ++device)
     fill(executor.shard(entry, input.value, device), value);
 }
@@ -153,7 +153,7 @@ void disturb_variables(Executor& executor, uint64_t seed) {
   std::normal_distribution<double> normal;
   const std::vector<Assembled> variables = variables_of(executor);
   for (size_t v = 0; v < variables.size(); ++v) {
-    const WholeValue& held = variables[v].value;
+    const HostTensor& held = variables[v].value;
     if (!is_float(held.type.dtype)) continue;
     const bool trained = executor.program().variables[v].decl.trainable;
     std::vector<double> numbers = numbers_of(held);
@@ -161,7 +161,7 @@ void disturb_variables(Executor& executor, uint64_t seed) {
       const double drawn = 0.1 * normal(random);
       number = number == 0 && trained ? drawn : number * (1 + drawn);
     }
-    const WholeValue changed = value_of(held.type, numbers);
+    const HostTensor changed = value_of(held.type, numbers);
     for (size_t device = 0; device < executor.devices(); ++device)
       fill(executor.variable(v, device), changed);
   }

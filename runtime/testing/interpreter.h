@@ -8,27 +8,9 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/tensors/host_tensor.h"
 
 namespace mtfc {
-
-/// A whole tensor in memory, dense and row-major.
-struct HostTensor {
-  TensorType type;
-  std::vector<std::byte> data;
-
-  HostTensor() = default;
-  /// Zeros.
-  explicit HostTensor(const TensorType& of) : type(of), data(static_cast<size_t>(bytes(of))) {}
-  /// The elements as T, which must be the type of `type.dtype`.
-  template <typename T>
-  T* as() {
-    return reinterpret_cast<T*>(data.data());
-  }
-  template <typename T>
-  const T* as() const {
-    return reinterpret_cast<const T*>(data.data());
-  }
-};
 
 struct InterpreterOptions {
   uint64_t seed = 0;

@@ -197,9 +197,9 @@ std::pair<std::vector<double>, std::vector<double>> gradients_of_inputs(std::str
   const TensorId result = b.op(op, {first, second});
   const PerTensor<TensorId> gradients = differentiate(b, result, weights);
   const PerTensor<HostTensor> values =
-      interpret(std::move(b).build(), {{first, tensor_of(type, x)},
-                                       {second, tensor_of(type, y)},
-                                       {weights, tensor_of(type, std::vector<double>(x.size(), weight))}});
+      interpret(std::move(b).build(), {{first, value_of(type, x)},
+                                       {second, value_of(type, y)},
+                                       {weights, value_of(type, std::vector<double>(x.size(), weight))}});
   const auto list = [&](TensorId of) { return numbers_of(values[gradients[of]]); };
   return {list(first), list(second)};
 }

@@ -74,17 +74,4 @@ KernelAnswer call_kernel(const KernelCall& call) {
   return answer;
 }
 
-std::vector<double> numbers_of(const HostTensor& tensor) {
-  std::vector<double> numbers;
-  for (int64_t i = 0; i < elements(tensor.type.dims); ++i) numbers.push_back(element(tensor, i));
-  return numbers;
-}
-
-HostTensor tensor_of(const TensorType& type, const std::vector<double>& numbers) {
-  HostTensor tensor(type);
-  check_invariant(static_cast<int64_t>(numbers.size()) == elements(type.dims), "a tensor of another size");
-  for (size_t i = 0; i < numbers.size(); ++i) set_element(tensor, static_cast<int64_t>(i), numbers[i]);
-  return tensor;
-}
-
 }  // namespace mtfc

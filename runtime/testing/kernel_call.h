@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/compute/kernel.h"
+#include "runtime/execute/whole_value.h"
 #include "runtime/testing/elements.h"
 #include "runtime/testing/interpreter.h"
 
@@ -34,10 +35,5 @@ struct KernelAnswer {
 };
 
 KernelAnswer call_kernel(const KernelCall& call);
-
-/// The elements as numbers.
-std::vector<double> numbers_of(const HostTensor& tensor);
-/// A tensor of these numbers.
-HostTensor tensor_of(const TensorType& type, const std::vector<double>& numbers);
 
 }  // namespace mtfc

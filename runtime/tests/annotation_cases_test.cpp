@@ -22,7 +22,7 @@ struct Written {
   std::vector<Rule> splits;
 };
 
-Written tensor_of(const std::string& text, const Mesh& mesh) {
+Written value_of(const std::string& text, const Mesh& mesh) {
   Written tensor;
   std::istringstream parts(text);
   for (std::string part; parts >> part;) {
@@ -81,12 +81,12 @@ Built built(const Case& of, bool propagate) {
   std::vector<TensorId> operands;
   std::vector<Written> written;
   for (size_t i = 0; i < of.operands.size(); ++i) {
-    written.push_back(tensor_of(of.operands[i], mesh));
+    written.push_back(value_of(of.operands[i], mesh));
     const std::string name = fmt::format("u{}", i);
     operands.push_back(model.input(name, written.back().dims));
     layout.annotations.push_back({name, written.back().splits, {}});
   }
-  const Written result = tensor_of(of.result, mesh);
+  const Written result = value_of(of.result, mesh);
   model.declare(result.dims);
   if (of.op == "identity")
     operands = {model.op("s", "mul",

@@ -31,7 +31,7 @@ std::vector<double> composite(std::string_view name, const std::vector<HostTenso
 }
 
 HostTensor logits(DType dtype) {
-  return tensor_of({dtype, dims_of("batch=2 classes=3")}, {0, std::log(2), std::log(5), 1000, 1000, -1000});
+  return value_of({dtype, dims_of("batch=2 classes=3")}, {0, std::log(2), std::log(5), 1000, 1000, -1000});
 }
 
 void check_close(const std::vector<double>& values, const std::vector<double>& expected, double epsilon) {
@@ -63,7 +63,7 @@ TEST_CASE("every composite gives the results of its worked examples") {
       std::map<TensorId, HostTensor> leaves;
       for (const KnownTensor& operand : worked.operands) {
         ids.push_back(b.add_input("x" + std::to_string(ids.size()), operand.type));
-        leaves[ids.back()] = tensor_of(operand.type, operand.elements);
+        leaves[ids.back()] = value_of(operand.type, operand.elements);
       }
       const Node node{
           .kind = NodeKind::kComposite, .composite = def, .operands = ids, .attributes = worked.attributes};
@@ -82,9 +82,9 @@ TEST_CASE("the softmax family has its values, large logits included") {
     check_close(composite("softmax", {logits(dtype)}), {0.125, 0.25, 0.625, 0.5, 0.5, 0}, epsilon);
     check_close(composite("log_softmax", {logits(dtype)}), {eighth, quarter, rest, half, half, -2000 + half},
                 epsilon);
-    const HostTensor labels = tensor_of({DType::kI32, dims_of("batch=2")}, {1, 0});
+    const HostTensor labels = value_of({DType::kI32, dims_of("batch=2")}, {1, 0});
     check_close(composite("softmax_cross_entropy", {logits(dtype), labels}), {-quarter, -half}, epsilon);
-    const HostTensor shares = tensor_of({dtype, dims_of("classes=3 batch=2")}, {0.5, 0.25, 0.5, 0.75, 0, 0});
+    const HostTensor shares = value_of({dtype, dims_of("classes=3 batch=2")}, {0.5, 0.25, 0.5, 0.75, 0, 0});
     check_close(composite("softmax_cross_entropy", {logits(dtype), shares}), {-(eighth + quarter) / 2, -half},
                 epsilon);
   }
@@ -96,13 +96,13 @@ TEST_CASE("logsumexp has its values, large and infinite elements included") {
     const double epsilon = dtype == DType::kF32 ? 1e-6 : 1e-14;
     check_close(composite("logsumexp", {logits(dtype)}), {std::log(8), 1000 + std::log(2)}, epsilon);
     const HostTensor infinite =
-        tensor_of({dtype, dims_of("batch=2 classes=3")}, {-inf, -inf, -inf, 0, inf, 1});
+        value_of({dtype, dims_of("batch=2 classes=3")}, {-inf, -inf, -inf, 0, inf, 1});
     CHECK(composite("logsumexp", {infinite}) == std::vector<double>{-inf, inf});
   }
 }
 
 TEST_CASE("layer_norm and rms_norm have their values") {
-  const HostTensor x = tensor_of({DType::kF64, dims_of("batch=2 classes=3")}, {1, 2, 3, 4, 4, 4});
+  const HostTensor x = value_of({DType::kF64, dims_of("batch=2 classes=3")}, {1, 2, 3, 4, 4, 4});
   const double wide = 1 / std::sqrt(2.0 / 3 + 1e-5);
   check_close(composite("layer_norm", {x}), {-wide, 0, wide, 0, 0, 0}, 1e-14);
   const double first = 1 / std::sqrt(14.0 / 3 + 1e-6), second = 4 / std::sqrt(16 + 1e-6);
@@ -110,13 +110,13 @@ TEST_CASE("layer_norm and rms_norm have their values") {
 }
 
 TEST_CASE("a label out of range is an error of the gather") {
-  const HostTensor labels = tensor_of({DType::kI32, dims_of("batch=2")}, {1, 3});
+  const HostTensor labels = value_of({DType::kI32, dims_of("batch=2")}, {1, 3});
   CHECK_THROWS_WITH_AS(composite("softmax_cross_entropy", {logits(DType::kF32), labels}),
                        "index 3 at [batch=1] is out of range: 'classes' has 3", RunError);
 }
 
 TEST_CASE("argmax and its split rule take the lowest index, and the first not-a-number") {
-  const HostTensor x = tensor_of({DType::kF32, dims_of("batch=5 classes=3")},
+  const HostTensor x = value_of({DType::kF32, dims_of("batch=5 classes=3")},
                                  {1, 3, 3, kNaN, 5, kNaN, 0, kNaN, 9, -1, -1, -1, 2, 1, 0});
   const std::vector<double> expected = {1, 0, 1, 0, 0};
   const Attributes attributes = {{"over", dims_of("classes=3")}};

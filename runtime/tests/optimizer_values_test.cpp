@@ -19,10 +19,10 @@ std::vector<double> updated(std::string_view optimizer, const std::map<std::stri
   std::vector<TensorId> ids;
   for (const double value : state) {
     ids.push_back(b.add_variable("w" + std::to_string(ids.size()), type));
-    leaves[ids.back()] = tensor_of(type, {value});
+    leaves[ids.back()] = value_of(type, {value});
   }
   const TensorId slope = b.add_input("gradient", type);
-  leaves[slope] = tensor_of(type, {gradient});
+  leaves[slope] = value_of(type, {gradient});
   const OptimizerDef& def = *find_optimizer(optimizer);
   const TensorId rate = b.constant(settings.at("lr"), DType::kF64);
   const UpdateInputs inputs{settings, def.shared(b, settings, rate, kNoTensor), ids, slope};
@@ -71,14 +71,14 @@ TEST_CASE("adafactor leaves alone what has no gradient, beside large and tiny on
   const TensorType type{DType::kF32, {{"a", 2}, {"b", 3}}};
   std::map<TensorId, HostTensor> leaves;
   std::vector<TensorId> state = {b.add_variable("w", type)};
-  leaves[state[0]] = tensor_of(type, {1, 2, 3, 4, 5, 6});
+  leaves[state[0]] = value_of(type, {1, 2, 3, 4, 5, 6});
   const FactoredDims factored = {type.dims[0], type.dims[1]};
   for (const Slot& slot : adafactor.slots(settings, {type, factored})) {
     state.push_back(b.add_variable(std::string(slot.name), slot.type));
     leaves[state.back()] = HostTensor(slot.type);
   }
   const TensorId gradient = b.add_input("gradient", type);
-  leaves[gradient] = tensor_of(type, {1e15, 0, 1e-18, 0, 0, 0});
+  leaves[gradient] = value_of(type, {1e15, 0, 1e-18, 0, 0, 0});
   const TensorId one = b.constant(1, DType::kF64);
   std::vector<TensorId> shared;
   for (const TensorId scalar : adafactor.shared(b, settings, one, one))

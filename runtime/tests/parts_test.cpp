@@ -63,7 +63,7 @@ std::vector<double> many_mixed(int64_t count) {
 
 TEST_CASE("top_k ranks not-a-number first, then by value, then by index") {
   const KernelAnswer answer =
-      call_kernel({.op = "top_k", .attributes = top("a=7", 6), .operands = {tensor_of(kColumns, kMixed)}});
+      call_kernel({.op = "top_k", .attributes = top("a=7", 6), .operands = {value_of(kColumns, kMixed)}});
   CHECK(same(numbers_of(answer.result), {kNaN, kNaN, kInf, 3, 3, 1, kInf, kInf, 0, 0, -kInf, -kInf}));
   CHECK(numbers_of(answer.others.at(0)) == std::vector<double>{1, 4, 5, 2, 3, 0, 1, 3, 4, 6, 0, 2});
 }
@@ -71,9 +71,9 @@ TEST_CASE("top_k ranks not-a-number first, then by value, then by index") {
 TEST_CASE("top_k of parts is top_k of the whole, whatever the values") {
   const TensorType type{DType::kF32, dims_of("a=37 column=2")};
   const std::vector<HostTensor> operands = {
-      tensor_of(type, many_mixed(74)), tensor_of(type, std::vector<double>(74, -kInf)),
-      tensor_of(type, std::vector<double>(74, kNaN)), example_tensor(steps("column=2 a=37", DType::kI64), 1),
-      tensor_of({DType::kI32, type.dims}, std::vector<double>(74, std::numeric_limits<int32_t>::min()))};
+      value_of(type, many_mixed(74)), value_of(type, std::vector<double>(74, -kInf)),
+      value_of(type, std::vector<double>(74, kNaN)), example_tensor(steps("column=2 a=37", DType::kI64), 1),
+      value_of({DType::kI32, type.dims}, std::vector<double>(74, std::numeric_limits<int32_t>::min()))};
   for (const HostTensor& x : operands)
     for (int64_t k = 1; k <= 37; k += 1 + k / 5)
       for (int64_t parts = 2; parts <= 39; ++parts) {
@@ -90,7 +90,7 @@ TEST_CASE("top_k of parts is top_k of the whole, whatever the values") {
 
 TEST_CASE("a device takes the parts and the ranks that it holds") {
   const TensorType type{DType::kF64, dims_of("a=7")};
-  const HostTensor x = tensor_of(type, {9, 8, 5, 7, 6, 2, 4});
+  const HostTensor x = value_of(type, {9, 8, 5, 7, 6, 2, 4});
   // Parts of a are [0,1) [1,3) [3,5) [5,7); the second of two devices holds the last two.
   Attributes attributes = {{"dim", dim_of("a=7")}, {"parts", parts_dim(4)}};
   const KernelAnswer sums = call_kernel({.op = "cumsum",
@@ -129,11 +129,11 @@ TEST_CASE("cumsum of parts is cumsum of the whole") {
 
 TEST_CASE("long sums of f32 keep their digits, and integers wrap around") {
   const int64_t count = 1 << 20;
-  const HostTensor x = tensor_of({DType::kF32, {{"a", count}}}, std::vector<double>(count, 0.1f));
+  const HostTensor x = value_of({DType::kF32, {{"a", count}}}, std::vector<double>(count, 0.1f));
   const KernelAnswer sums =
       call_kernel({.op = "cumsum", .attributes = {{"dim", Dim{"a", count}}}, .operands = {x}});
   CHECK(element(sums.result, count - 1) == doctest::Approx(0.1f * static_cast<double>(count)).epsilon(1e-7));
-  const HostTensor large = tensor_of({DType::kI32, dims_of("a=3")}, {2147483647, 1, 1});
+  const HostTensor large = value_of({DType::kI32, dims_of("a=3")}, {2147483647, 1, 1});
   const KernelAnswer wrapped =
       call_kernel({.op = "cumsum", .attributes = {{"dim", dim_of("a=3")}}, .operands = {large}});
   CHECK(numbers_of(wrapped.result) == std::vector<double>{2147483647, -2147483648.0, -2147483647});
