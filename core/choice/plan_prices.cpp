@@ -29,22 +29,9 @@ int64_t priced(double seconds) {
 
 PlanCost PlanPrices::operation(const OpDef& op, const LocalCall& call,
                                const std::vector<LocalType>& results) const {
-  const bool multiplies = is_product(op);
-  if (!hardware_) {
-    if (!multiplies) return {};
-    return {std::min(op.flops(call, results), PlanCost::kImpossible - 1)};
-  }
-  if (op.family == Family::kRelabel) return {};
-  // Most other operations are fused with those that make their operands, which are in a cache then.
-  int64_t touched = 0;
-  for (const LocalType& result : results) touched += bytes(result);
-  if (multiplies)
-    for (const LocalType& operand : call.operands) touched += bytes(operand);
-  KernelTime time = operation_time(op, call, results, *hardware_);
-  if (touched > 0)
-    time.memory_s +=
-        static_cast<double>(touched) / hardware_->memory_bandwidth.at(static_cast<double>(touched));
-  return {priced(time.seconds())};
+  if (hardware_) return {priced(node_time(op, call, results, *hardware_).seconds())};
+  if (!is_product(op)) return {};
+  return {std::min(op.flops(call, results), PlanCost::kImpossible - 1)};
 }
 
 PlanCost PlanPrices::exchange(int64_t bytes, const AxisList& axes) const {

@@ -215,6 +215,20 @@ KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vec
   return time;
 }
 
+KernelTime node_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
+                     const Hardware& hardware) {
+  if (op.family == Family::kRelabel) return {};
+  int64_t touched = 0;
+  for (const LocalType& result : results) touched += bytes(result);
+  if (is_product(op))
+    for (const LocalType& operand : call.operands) touched += bytes(operand);
+  KernelTime time = operation_time(op, call, results, hardware);
+  if (touched > 0)
+    time.memory_s +=
+        static_cast<double>(touched) / hardware.memory_bandwidth.at(static_cast<double>(touched));
+  return time;
+}
+
 DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
   if (is_product(op) && !operands.empty())
     return product_dtype(operands.front().dtype,

@@ -1,6 +1,11 @@
 #pragma once
 // The time of one run of a kernel step on the busiest device, and how much of it the hardware's peaks
 // explain.
+//
+// All prices of kernels come from here. They differ in what is known of memory:
+//   kernel_time     how long ago each byte was touched: for predictions, and for steps that may become rings
+//   node_time       no steps yet: for choices of plans and of tensors to compute again
+//   operation_time  nothing: for bounds, which add the least time of any program (core/search/bound_terms.h)
 
 #include <algorithm>
 #include <cstdint>
@@ -35,6 +40,12 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
 /// the copies that a product makes.
 KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
                           const Hardware& hardware);
+
+/// The same with the memory that the operation touches before there are steps. Most operations other than products are
+/// fused with those that make their operands, which are in a cache then; so results count, and operands of products.
+/// There is no overhead for the same reason. A relabelling takes no time.
+KernelTime node_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
+                     const Hardware& hardware);
 
 /// The dtype whose peak bounds an operation. Comparisons give bool, but compute in the dtype of their operands.
 /// Products of bf16 may give f32, and everything else computes bf16 in f32.

@@ -99,10 +99,10 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
       operation.can_run_again = node.kind == NodeKind::kOp;
       for (const TensorId id : node.operands)
         if (numbers[id] >= 0) operation.operands.push_back(static_cast<size_t>(numbers[id]));
-      if (operation.can_run_again && node.op->family != Family::kRelabel) {
+      if (operation.can_run_again) {
         const std::vector<LocalType> operands = locals(node.operands);
         operation.seconds =
-            operation_time(*node.op, {node.attributes, operands}, locals(node.results), hardware).seconds();
+            node_time(*node.op, {node.attributes, operands}, locals(node.results), hardware).seconds();
       }
       for (const TensorId id : node.results) {
         const auto at = placed.find(graph.tensor(id).name);
