@@ -22,6 +22,7 @@
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/work_watch.h"
 #include "core/cost/cost.h"
+#include "formats/program/program_reader.h"
 #include "formats/program/program_writer.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/comm/mpi/comm_mpi.h"
@@ -109,8 +110,8 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
   sources.told = execution.tell();
   if (!execution.hardware.empty()) sources.hardware_text = profile_text(execution.hardware);
   Program program = compiled(options, execution, sources, warnings);
-  // Other ranks would choose for as long, but might not come as far.
-  if (options.model.time_limit) sources.program_text = program_json(program);
+  // Other ranks decide nothing: they run this program.
+  if (ranks > 1 && !is_program(sources.model_text)) sources.program_text = program_json(program);
   if (program.mesh().axes().empty() && ranks > 1)
     throw UserError(fmt::format("there are {} ranks, but there is no mesh", ranks),
                     fmt::format("give --mesh, as in --mesh all:{}", ranks));
