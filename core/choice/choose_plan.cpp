@@ -387,7 +387,7 @@ class PlanChoice {
       std::vector<Sharding> holds;
       for (const TensorId id : node.loop->condition.results)
         holds.push_back(replicated(node.loop->condition.graph.type(id).dims.size()));
-      // What a round carries leaves it as it enters the next, whatever its own sharding is.
+      // A tensor that a loop carries leaves a round in the sharding in which it entered it.
       const std::vector<Sharding>& taken = made.strategies.back().operands;
       std::vector<Sharding> given(taken.begin(),
                                   taken.begin() + static_cast<ptrdiff_t>(node.loop->carried()));

@@ -4,8 +4,8 @@
 // which is gathered anew, so that what the forward pass has gathered can be released. The copy itself costs nothing: it
 // is an alias of the variable's shard.
 //
-//   h = einsum(x, w) ...; dx = einsum(dh, w)    ->    h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh,
-//   w/again)
+//   h = einsum(x, w) ...; dx = einsum(dh, w)
+//   ->  h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh, w/again)
 //
 // If the graph casts a variable first, the forward pass gathers the cast. The backward pass then casts a copy of the
 // variable itself, and gathers that.
