@@ -67,7 +67,7 @@ std::string links_warning(const Options& options) {
 void measure(const Options& options, Processes& processes) {
   use_cores(options.threads, processes);
   const Mesh mesh = mesh_of(options, processes.size());
-  const bool talks = processes.speaks() && !options.quiet;
+  const bool talks = processes.is_root() && !options.quiet;
   CalibrationOptions calibration;
   calibration.name = options.name;
   calibration.quick = options.quick;
@@ -90,7 +90,7 @@ void measure(const Options& options, Processes& processes) {
           poor, options.quick ? " and without --quick" : "");
   }
   if (talks && processes.size() == 1) std::cerr << links_warning(options);
-  if (processes.speaks()) write_text(options.file, hardware_json(made.hardware));
+  if (processes.is_root()) write_text(options.file, hardware_json(made.hardware));
 }
 
 int run_ranks(const Options& options) {
@@ -98,7 +98,7 @@ int run_ranks(const Options& options) {
     agree(processes, [&] {
       if (!options.hosts.empty()) require_no_launcher("--hosts");
       mesh_of(options, processes.size());
-      if (processes.speaks()) require_writable(options.file);
+      if (processes.is_root()) require_writable(options.file);
     });
     measure(options, processes);
     return kExitSuccess;

@@ -295,12 +295,12 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
     executor.run(*program.find("init"), 0);
   fill_variables(executor, prepared.values);
   prepared.values.clear();
-  const bool speaks = comm.processes().speaks();
-  if (speaks && options.weights() != WeightFormat::kF32 && !options.model.quiet)
+  const bool is_root = comm.processes().is_root();
+  if (is_root && options.weights() != WeightFormat::kF32 && !options.model.quiet)
     tell_weights(program, prepared.facts.dtypes);
   GenerationObserver observer;
   std::optional<ResultPrinter> printer;
-  if (speaks) {
+  if (is_root) {
     const bool is_alone = options.inputs.empty() && options.samples == 1 &&
                           std::max(options.prompt_count(), options.source_count()) == 1;
     printer.emplace(options, prepared.beginnings.prompts, is_alone);
@@ -312,13 +312,13 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
       };
   }
   const GenerationResult result = generate(executor, prepared.beginnings, prepared.generation, observer);
-  if (speaks) {
+  if (is_root) {
     printer->end(result, program.model);
     if (!options.model.quiet) report(result);
   }
   if (result.signal == 0) return kExitSuccess;
   InterruptGuard::told();
-  if (speaks)
+  if (is_root)
     std::cerr << fmt::format("mtfc: {}: stopped after {} positions\n", interrupted_text(result.signal),
                              result.positions);
   return interrupted_code(result.signal);

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   mtfc::processes.emplace(mtfc::Processes::start(mtfc::watchdog));
   doctest::Context context(argc, argv);
   const std::string prefix = "rank " + std::to_string(mtfc::processes->rank()) + ": ";
-  if (!mtfc::processes->speaks()) context.setOption("quiet", true);
+  if (!mtfc::processes->is_root()) context.setOption("quiet", true);
   const int code = context.run();
   if (code != 0) std::fprintf(stderr, "%sfailed\n", prefix.c_str());
   const int worst = static_cast<int>(mtfc::processes->maximum(code));

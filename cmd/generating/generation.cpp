@@ -35,7 +35,7 @@ struct Slot {
   size_t number = 0;  // among all sequences, whatever the rounds: the key of its random numbers
 };
 
-// Makes the choices of a round from the logits. Exists on the rank that speaks.
+// Makes the choices of a round from the logits. Exists on rank 0.
 class Chooser {
  public:
   Chooser(const std::vector<std::vector<int64_t>>& prompts, std::vector<Slot> slots,
@@ -141,7 +141,7 @@ class Chooser {
   std::vector<BeamSearch> searches_;
 };
 
-// Distributes the choice of the rank that speaks to all ranks; any rank may stop. This takes one message,
+// Distributes the choice of rank 0 to all ranks; any rank may stop. This takes one message,
 // whereas a broadcast of bytes would take two.
 void distribute(Processes& processes, Choice& choice) {
   if (processes.size() == 1) return;
@@ -149,7 +149,7 @@ void distribute(Processes& processes, Choice& choice) {
   std::vector<int64_t> message(2 * count + 2, std::numeric_limits<int64_t>::min());
   message[2 * count] = choice.stops;
   message[2 * count + 1] = choice.signal;
-  if (processes.speaks()) {
+  if (processes.is_root()) {
     std::copy(choice.tokens.begin(), choice.tokens.end(), message.begin());
     std::copy(choice.parents.begin(), choice.parents.end(),
               message.begin() + static_cast<std::ptrdiff_t>(count));
@@ -313,7 +313,7 @@ GenerationResult generate(Executor& executor, const Beginnings& beginnings, cons
   Decoder decoder(executor);
   OpenSources sources = opened(executor, decoder, beginnings);
   const Rounds rounds(beginnings, sources.rows, options, decoder.sequences());
-  const bool speaks = executor.comm().processes().speaks();
+  const bool is_root = executor.comm().processes().is_root();
   std::vector<std::vector<Generated>> by_number(rounds.sequences());
   GenerationResult result;
   InterruptGuard guard;
@@ -326,16 +326,16 @@ GenerationResult generate(Executor& executor, const Beginnings& beginnings, cons
       if (sources.feed) sources.feed->fill_evaluation(rounds.batch(round));
     });
     std::optional<Chooser> chooser;
-    if (speaks) chooser.emplace(beginnings.prompts, slots, options, observer);
+    if (is_root) chooser.emplace(beginnings.prompts, slots, options, observer);
     run_round(executor, decoder, chooser, result);
     if (chooser) chooser->add_results(by_number);
     done += slots.size();
-    if (speaks && observer.round && result.signal == 0)
+    if (is_root && observer.round && result.signal == 0)
       observer.round(static_cast<int64_t>(done), static_cast<int64_t>(rounds.sequences()));
   }
   result.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() - result.prompt_seconds;
-  if (speaks)
+  if (is_root)
     for (std::vector<Generated>& results : by_number)
       std::move(results.begin(), results.end(), std::back_inserter(result.sequences));
   return result;

@@ -5,7 +5,7 @@
 // sources (cmd/generating/sources.h) makes one sequence for each row of these; several samples of a row come from
 // rounds of their own, which read the same rows again.
 //
-// The rank that speaks has the prompts and chooses the tokens. At each position one message tells the others
+// Rank 0 has the prompts and chooses the tokens. At each position one message tells the others
 // the next token of every sequence, and also agrees on whether a signal stops them. So ranks can't disagree on a
 // token, even if their processors differ in the last bit of a logit.
 
@@ -35,7 +35,7 @@ struct GenerationOptions {
 
 /// The prompts and sources that sequences begin with.
 struct Beginnings {
-  std::vector<std::vector<int64_t>> prompts;  // used on the rank that speaks; none is empty
+  std::vector<std::vector<int64_t>> prompts;  // used on rank 0; none is empty
   size_t prompt_count = 0;                    // known on every rank
   std::optional<EncodeData> sources = {};     // with one prompt for all rows, or one for each
 };
@@ -58,7 +58,7 @@ struct GenerationResult {
   int signal = 0;  // the one that has ended it early; 0: none
 };
 
-/// All are called on the rank that speaks, and may be empty.
+/// All are called on rank 0, and may be empty.
 struct GenerationObserver {
   /// Every token of the first sequence, as it is chosen. Beam search knows its result only at the end, and calls
   /// nothing.

@@ -102,7 +102,7 @@ Program compiled(const ExecutionOptions& options, const Execution& execution, co
   return execution.compile(sources, warnings);
 }
 
-// Reads, compiles and judges, on the rank that speaks.
+// Reads, compiles and judges, on rank 0.
 Program judged(const ExecutionOptions& options, const Execution& execution, int64_t ranks, Sources& sources) {
   std::vector<Diagnostic> warnings;
   sources = read_sources(options.model, options.layout);
@@ -144,7 +144,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     Sources sources{options.model.model, {}, options.layout, {}, {}};
     std::string bytes, prepared;
     agree(processes, [&] {
-      if (!processes.speaks()) return;
+      if (!processes.is_root()) return;
       check_start(options);
       program = judged(options, execution, processes.size(), sources);
       prepared = execution.prepare();
@@ -152,7 +152,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     });
     processes.broadcast(bytes);
     processes.broadcast(prepared);
-    if (!processes.speaks()) {
+    if (!processes.is_root()) {
       std::vector<Diagnostic> warnings;  // rank 0 has shown them
       unpack(bytes, sources);
       program = execution.compile(sources, warnings);

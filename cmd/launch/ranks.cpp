@@ -62,7 +62,7 @@ int told(Processes& processes, const std::exception& error) {
     if (stop->error) show_error(stop->error);
     return stop->code;
   }
-  if (processes.speaks()) show_error(error);
+  if (processes.is_root()) show_error(error);
   return kExitRunFailed;
 }
 

@@ -85,10 +85,10 @@ void require_same_program(Processes& processes, bool quiet) {
   if (processes.leads_node())
     own = fmt::format("{} {} {} {}", host_name(), processes.rank(), hash_of_program(), own_instructions());
   const std::vector<HostFacts> hosts = facts_of(processes.gather(own));
-  std::string fault = processes.speaks() ? program_fault(hosts) : "";
+  std::string fault = processes.is_root() ? program_fault(hosts) : "";
   processes.broadcast(fault);
   if (!fault.empty()) throw AgreedError(fault);
-  const std::string differing = processes.speaks() && !quiet ? instructions_text(hosts) : "";
+  const std::string differing = processes.is_root() && !quiet ? instructions_text(hosts) : "";
   if (!differing.empty())
     std::cerr << fmt::format(
         "mtfc: warning: the processors of the hosts differ ({}): results are those of equal hosts to "

@@ -34,8 +34,8 @@ struct ModelOptions {
 /// Adds hints for those who type the options of other programs, to a command that has --mesh.
 void add_foreign_hints(CommandLine& line, bool takes_model);
 
-/// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven, --without-pass. With `or_program` the file may
-/// also be a saved program. Adds the hints of add_foreign_hints().
+/// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven, --without-pass. With `or_program` the file
+/// may also be a saved program. Adds the hints of add_foreign_hints().
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program = false);
 
 /// One mesh and layout, as given: each may be absent.
@@ -63,10 +63,9 @@ struct Sources {
   LayoutFlags flags;
   std::string layout_text;  // of the layout file, where flags.layout names one
   Defaults defaults = {};
-  std::string told = {};           // what the process that speaks tells the others (Execution::tell)
+  std::string told = {};           // what rank 0 tells the others (Execution::tell)
   std::string hardware_text = {};  // of the hardware profile that plans are chosen for; "" for none
-  std::string program_text =
-      {};  // what the rank that speaks has made of it all; "": each rank makes the same
+  std::string program_text = {};   // what rank 0 has made of it all; "": each rank makes the same
   // Filled as the model is read. Sources of one model share them.
   std::shared_ptr<IncludedFiles> includes = std::make_shared<IncludedFiles>();
 };

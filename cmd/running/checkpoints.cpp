@@ -263,9 +263,9 @@ void save_checkpoint(Executor& executor, const std::string& folder, const Checkp
     checkpoint.tensors.push_back(std::move(saved));
   }
   Processes& processes = executor.comm().processes();
-  processes.require_success(processes.speaks() ? move_incomplete_away(checkpoint.folder) : "");
+  processes.require_success(processes.is_root() ? move_incomplete_away(checkpoint.folder) : "");
   write_checkpoint(executor.comm(), checkpoint);
-  if (keep > 0) processes.require_success(processes.speaks() ? remove_older(folder, keep) : "");
+  if (keep > 0) processes.require_success(processes.is_root() ? remove_older(folder, keep) : "");
 }
 
 Continuation read_checkpoint(const Program& program, const std::string& path) {

@@ -39,7 +39,7 @@ CheckpointNotes notes_of(const std::string& checkpoint);
 /// but `resume` is false, and if `folder` is a checkpoint itself.
 std::string checkpoint_start(const std::string& folder, bool resume);
 
-/// Locks the folder for one run during its lifetime: a second run is refused. Used by the rank that speaks.
+/// Locks the folder for one run during its lifetime: a second run is refused. Used by rank 0.
 class CheckpointFolder {
  public:
   /// Makes the folder if it does not exist, and removes the unfinished checkpoints of killed runs. Throws UserError if

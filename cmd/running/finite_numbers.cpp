@@ -110,7 +110,7 @@ void FiniteNumbers::fail(const std::string& problem, int64_t step, Feed& feed) {
   const std::string what = fmt::format("{} at step {}", problem, step);
   const double seconds = static_cast<double>(processes.maximum(milliseconds(seconds_))) * 1e-3;
   if (seconds <= kLongestSearch) {
-    if (seconds > kWorthSaying && processes.speaks() && !options_.model.quiet)
+    if (seconds > kWorthSaying && processes.is_root() && !options_.model.quiet)
       std::cerr << fmt::format(
           "{}: repeating {} to find the operation\n", what,
           step - known_step_ == 1 ? "this step" : fmt::format("{} steps", step - known_step_));

@@ -162,8 +162,8 @@ void require_metrics(const RunOptions& options, const Program& program) {
   if (options.resume && !options.metrics.empty()) require_only_metrics(options.metrics);
 }
 
-MetricsFile::MetricsFile(const std::string& path, bool speaks, int64_t step) : path_(path) {
-  if (path.empty() || !speaks) return;
+MetricsFile::MetricsFile(const std::string& path, bool is_root, int64_t step) : path_(path) {
+  if (path.empty() || !is_root) return;
   to_standard_output_ = path == kStandardOutput;
   if (to_standard_output_) return;
   if (step > 0) cut_metrics(path, step);

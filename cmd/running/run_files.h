@@ -26,7 +26,7 @@ class MetricsFile {
   /// An empty `path` means no file. A run that continues after `step` steps keeps the file's lines about them
   /// and removes those of later steps; one that begins (0) starts the file anew, and keeps what an earlier run has
   /// written under another name.
-  MetricsFile(const std::string& path, bool speaks, int64_t step = 0);
+  MetricsFile(const std::string& path, bool is_root, int64_t step = 0);
   /// The new name of the earlier run's file, or "".
   const std::string& earlier() const { return earlier_; }
   void write(const std::string& line);

@@ -37,8 +37,8 @@ void append_named(std::vector<NamedNumber>& all, const std::string& prefix,
 
 }  // namespace
 
-EventFile::EventFile(const std::string& folder, bool speaks, int64_t step) {
-  if (folder.empty() || !speaks) return;
+EventFile::EventFile(const std::string& folder, bool is_root, int64_t step) {
+  if (folder.empty() || !is_root) return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw RunError(fmt::format("cannot write '{}': {}", folder, error.message()));

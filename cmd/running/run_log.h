@@ -1,5 +1,5 @@
 #pragma once
-// The logs of a run, which the rank that speaks writes step by step: the lines of --metrics, and the event files of
+// The logs of a run, which rank 0 writes step by step: the lines of --metrics, and the event files of
 // --tensorboard.
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class EventFile {
  public:
   /// An empty `folder` means no file. Events are about the steps after the first `step`; readers forget what earlier
   /// files of the folder say about them.
-  EventFile(const std::string& folder, bool speaks, int64_t step);
+  EventFile(const std::string& folder, bool is_root, int64_t step);
   void write(int64_t step, const std::vector<NamedNumber>& scalars);
 
  private:
@@ -37,9 +37,9 @@ class EventFile {
 
 class RunLog {
  public:
-  /// The run continues after `step` steps, or begins (0). Only on a rank that `speaks`, anything is written.
-  RunLog(const RunFileOptions& options, bool speaks, int64_t step)
-      : metrics_(options.metrics, speaks, step), events_(options.tensorboard, speaks, step) {}
+  /// The run continues after `step` steps, or begins (0). Only on a rank that `is_root`, anything is written.
+  RunLog(const RunFileOptions& options, bool is_root, int64_t step)
+      : metrics_(options.metrics, is_root, step), events_(options.tensorboard, is_root, step) {}
 
   /// The file in which the metrics of an earlier run are kept, or "".
   const std::string& earlier_metrics() const { return metrics_.earlier(); }

@@ -65,7 +65,7 @@ void write_run_report(const std::string& path, Executor& executor, const Measure
   const EntryPoint& entry = run.entry;
   const std::vector<StepCount> counted = executor.counts(entry);
   const RunFacts facts = facts_of(executor, run);
-  if (!executor.comm().processes().speaks()) return;
+  if (!executor.comm().processes().is_root()) return;
   CostReport predicted = cost_report(program, entry, predicted_counts(program, entry), hardware);
   const std::vector<int> nodes = executor.comm().nodes();
   if (std::any_of(nodes.begin(), nodes.end(), [&](int node) { return node != nodes.front(); }))
@@ -86,7 +86,7 @@ void write_timelines(const std::string& path, Executor& executor, const Timeline
   }
   Processes& processes = executor.comm().processes();
   const std::vector<DeviceTimeline> all = gather_timelines(std::move(own), clock_offset, processes);
-  if (processes.speaks()) write_pieces(path, [&](const TextSink& sink) { write_trace(program, all, sink); });
+  if (processes.is_root()) write_pieces(path, [&](const TextSink& sink) { write_trace(program, all, sink); });
 }
 
 }  // namespace mtfc

@@ -19,13 +19,13 @@ struct MeasuredRun {
 };
 
 /// Writes the counts of the last run beside the predicted ones, and the times that the runs took beside those that
-/// `hardware`, if it is given, should take. Every rank must call it; the one that speaks writes. Throws RunError if
+/// `hardware`, if it is given, should take. Every rank must call it; rank 0 writes. Throws RunError if
 /// the file can't be written.
 void write_run_report(const std::string& path, Executor& executor, const MeasuredRun& run,
                       const Hardware* hardware);
 
 /// Writes the timelines of all devices. `clock_offset` is this rank's (runtime/processes/clock_offset.h). Every rank
-/// must call it; the one that speaks writes. Throws RunError if the file can't be written.
+/// must call it; rank 0 writes. Throws RunError if the file can't be written.
 void write_timelines(const std::string& path, Executor& executor, const Timeline& timeline,
                      int64_t clock_offset);
 

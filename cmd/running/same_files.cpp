@@ -147,7 +147,7 @@ void require_same_files(Processes& processes, const std::vector<FileSample>& fil
   std::vector<RankFiles> all;
   for (const std::string& bytes : processes.gather(packed({host_name(), files})))
     all.push_back(unpacked(bytes));
-  std::string error = processes.speaks() ? difference(all) : "";
+  std::string error = processes.is_root() ? difference(all) : "";
   processes.broadcast(error);
   if (!error.empty()) throw AgreedError(error);
 }

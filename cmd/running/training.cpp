@@ -47,7 +47,7 @@ struct ProgramRun {
       data.start ? data.start->step : -1;  // the step of the last checkpoint; -1: none
 
   Processes& processes() const { return executor.comm().processes(); }
-  bool talks() const { return processes().speaks() && !options.model.quiet; }
+  bool talks() const { return processes().is_root() && !options.model.quiet; }
   int64_t first_step() const { return data.start ? data.start->step : 0; }
 };
 
@@ -90,7 +90,7 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
 // ranks wait for this one: if they began the first step, they would send what nobody takes.
 std::optional<Hardware> peaks_of(const ProgramRun& run) {
   const bool logs = !run.options.metrics.empty() || !run.options.tensorboard.empty();
-  if (!run.processes().speaks() || (run.options.model.quiet && !logs)) return std::nullopt;
+  if (!run.processes().is_root() || (run.options.model.quiet && !logs)) return std::nullopt;
   if (run.options.evaluate || run.first_step() >= run.options.steps) return std::nullopt;
   if (run.measures.hardware) return *run.measures.hardware;
   return measured_peaks(run.main, run.executor.devices());
@@ -155,7 +155,7 @@ void tell_earlier(const ProgramRun& run, const RunLog& log) {
 
 MeanRunTime run_evaluation(const ProgramRun& run) {
   tell_beginning(run, "");
-  RunLog log(run.options, run.processes().speaks(), 0);
+  RunLog log(run.options, run.processes().is_root(), 0);
   tell_earlier(run, log);
   const RunClock clock;
   EvaluationOutputs outputs(run.executor, run.main, run.options.outputs);
@@ -222,7 +222,7 @@ void save(ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& number
 
 // SIGUSR1 has asked for a checkpoint.
 void tell_saved(const ProgramRun& run, int64_t step) {
-  if (!run.processes().speaks()) return;
+  if (!run.processes().is_root()) return;
   std::cerr << (run.options.checkpoint.empty()
                     ? std::string("mtfc: warning: SIGUSR1 saves a checkpoint, but there is no --checkpoint\n")
                     : fmt::format("mtfc: saved '{}'\n", checkpoint_path(run.options.checkpoint, step)));
@@ -258,7 +258,7 @@ std::vector<NamedNumber> validate(const ProgramRun& run, int64_t step, StepsTake
 
 // The learning rate that the last step was made with, where somebody wants to know it.
 std::optional<double> rate_of_step(const ProgramRun& run) {
-  if (!run.processes().speaks() || (run.options.metrics.empty() && run.options.tensorboard.empty()))
+  if (!run.processes().is_root() || (run.options.metrics.empty() && run.options.tensorboard.empty()))
     return std::nullopt;
   return learning_rate_of_last_step(run.executor, run.main);
 }
@@ -296,7 +296,7 @@ class BusyCores {
 // Trains until the last step or a signal.
 StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   const RunOptions& options = run.options;
-  RunLog log(options, run.processes().speaks(), run.first_step());
+  RunLog log(options, run.processes().is_root(), run.first_step());
   tell_earlier(run, log);
   StopAgreement agreement(run.processes());
   StepsTaken taken;
@@ -392,7 +392,7 @@ std::string saved_text(const ProgramRun& run) {
 // Whatever -q says, people should know why a run has ended, and what they have.
 void tell_interrupt(const ProgramRun& run, const StepsTaken& taken) {
   InterruptGuard::told();
-  if (run.processes().speaks())
+  if (run.processes().is_root())
     std::cerr << fmt::format("mtfc: {}: stopped after step {} of {}; {}\n", interrupted_text(taken.signal),
                              taken.step, run.options.steps, saved_text(run));
 }

@@ -88,16 +88,16 @@ std::string mfu_text(const PeakTime& peak, double mean, double fastest) {
   return fmt::format("MFU {:.3g} %{}", 100 * *mfu, of);
 }
 
-Progress::Progress(const RunLength& length, bool speaks, bool terminal, int width)
+Progress::Progress(const RunLength& length, bool is_root, bool terminal, int width)
     : length_(length),
-      speaks_(speaks),
+      is_root_(is_root),
       terminal_(terminal),
       width_(static_cast<size_t>(width)),
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
 void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers, double seconds) {
-  if (!speaks_) return;
+  if (!is_root_) return;
   const auto now = std::chrono::steady_clock::now();
   const auto& [done, steps, rows, tokens, peak] = length_;
   const bool is_first = step <= done + 1;

@@ -51,7 +51,7 @@ struct RunLength {
 
 class Progress {
  public:
-  Progress(const RunLength& length, bool speaks, bool terminal, int width);
+  Progress(const RunLength& length, bool is_root, bool terminal, int width);
   ~Progress() { clear(); }
 
   /// Shows step `step` (counted from 1) with its outputs. Steps take `seconds` in the mean, of which the rates and the
@@ -62,7 +62,7 @@ class Progress {
 
  private:
   RunLength length_;
-  bool speaks_, terminal_;
+  bool is_root_, terminal_;
   size_t width_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point start_, last_;  // when it was made, and when a line was shown

@@ -215,7 +215,7 @@ class PlanChoice {
   // The number of shards of the dimension that the node needs whole; 1 if it is whole.
   int64_t parts_of_needed(const FlatNode& node, const std::vector<Factor>& factors) const {
     for (const Factor& factor : factors) {
-      if (factor.kind != Factor::Kind::kWhole) continue;
+      if (factor.kind != Factor::Kind::kNeedsReplication) continue;
       for (size_t i = 0; i < factor.operands.size(); ++i) {
         if (factor.operands[i] < 0) continue;
         const Sharding& sharding = *stated(graph_.flat(node, node.node->operands[i]));

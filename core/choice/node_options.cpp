@@ -122,7 +122,7 @@ class Options {
   // The list that splits the factor's dimension in all tensors; nothing if they differ.
   std::optional<AxisList> agreed_list(const Factor& factor) const {
     std::optional<AxisList> list;
-    if (factor.kind == Factor::Kind::kWhole) return AxisList();
+    if (factor.kind == Factor::Kind::kNeedsReplication) return AxisList();
     const auto agrees = [&](ListSet set) {
       const AxisList stated = lists_.in(set).front();
       if (!list) list = stated;
@@ -133,7 +133,7 @@ class Options {
         return std::nullopt;
     for (const OperandWindow& window : factor.windows)
       if (!agrees(call_.operand_lists[index(window.operand)][window.split.dim])) return std::nullopt;
-    for (size_t i = 0; i < factor.results.size() && factor.kind != Factor::Kind::kMoved; ++i)
+    for (size_t i = 0; i < factor.results.size() && factor.kind != Factor::Kind::kPermuted; ++i)
       if (factor.results[i] >= 0 && !agrees(call_.result_lists[i][index(factor.results[i])]))
         return std::nullopt;
     return list ? *list : AxisList();
@@ -141,12 +141,12 @@ class Options {
 
   ListSet lists_of(const Factor& factor) const {
     ListSet set = 0;
-    if (factor.kind == Factor::Kind::kWhole) return set;
+    if (factor.kind == Factor::Kind::kNeedsReplication) return set;
     for (size_t i = 0; i < factor.operands.size(); ++i)
       if (factor.operands[i] >= 0) set |= call_.operand_lists[i][index(factor.operands[i])];
     for (const OperandWindow& window : factor.windows)
       set |= call_.operand_lists[index(window.operand)][window.split.dim];
-    if (factor.kind == Factor::Kind::kMoved) return set;
+    if (factor.kind == Factor::Kind::kPermuted) return set;
     for (size_t i = 0; i < factor.results.size(); ++i)
       if (factor.results[i] >= 0) set |= call_.result_lists[i][index(factor.results[i])];
     return set;
@@ -173,7 +173,7 @@ class Options {
   void add_split_rules() {
     for (size_t f = 0; f < factors_.size(); ++f) {
       const Factor& factor = factors_[f];
-      if (factor.kind != Factor::Kind::kWhole) continue;
+      if (factor.kind != Factor::Kind::kNeedsReplication) continue;
       ListSet set = 0;
       for (size_t i = 0; i < factor.operands.size(); ++i)
         if (factor.operands[i] >= 0) set |= call_.operand_lists[i][index(factor.operands[i])];
@@ -239,7 +239,7 @@ class Options {
       for (size_t i = 0; i < option.results.size(); ++i) {
         if (factor.results[i] >= 0)
           option.results[i].dims[index(factor.results[i])] =
-              factor.kind == Factor::Kind::kMoved ? moved_to : chosen[f];
+              factor.kind == Factor::Kind::kPermuted ? moved_to : chosen[f];
         if (factor.kind == Factor::Kind::kReduce && factor.results[i] < 0)
           for (const int axis : chosen[f]) option.results[i].partial.push_back({axis, factor.reduce});
       }

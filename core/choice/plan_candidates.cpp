@@ -26,8 +26,8 @@ const Sharding* kept_sharding(const Tensor& tensor, const Shardings* kept) {
   return at != kept->end() && at->second.dims.size() == tensor.type.dims.size() ? &at->second : nullptr;
 }
 
-// The sharding of a tensor that the layout, another entry point or an earlier plan decides; nothing for a tensor that is
-// free.
+// The sharding of a tensor that the layout, another entry point or an earlier plan decides; nothing for a tensor that
+// is free.
 std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
                                        const PlanConditions& conditions) {
   const auto& [tensor, scope] = graph.tensors[id];

@@ -31,7 +31,7 @@ class Relations {
   }
 
   void add_factor(FlatNodeId n, const FlatNode& node, const Factor& factor) {
-    if (factor.kind == Factor::Kind::kWhole && node.node->op->split_rule == kNoSplitRule) return;
+    if (factor.kind == Factor::Kind::kNeedsReplication && node.node->op->split_rule == kNoSplitRule) return;
     std::vector<TensorDim> dims;
     const auto add_positions = [&](const std::vector<int>& positions, const std::vector<TensorId>& tensors) {
       for (size_t i = 0; i < positions.size(); ++i)

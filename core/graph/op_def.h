@@ -149,15 +149,15 @@ struct Factor {
     kPass,    // split it, and each device computes its shard alone
     kReduce,  // split it, and each device holds a partial result of kind `reduce`, or its shard of a result
               // that has the dimension
-    kWhole,   // every device needs all of it
-    kMoved,   // the result's dimension consists of `pieces` of the operands': split either side, and devices
-              // exchange the elements that move (core/op_rules/pieces.h)
+    kNeedsReplication,  // every device needs all of it
+    kPermuted,  // the result's dimension consists of `pieces` of the operands': split either side, and devices
+                // exchange the elements that move (core/op_rules/pieces.h)
   };
   Kind kind = Kind::kPass;
   std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent
   std::vector<int> results;   // likewise in each result
   ReduceKind reduce = ReduceKind::kSum;
-  std::vector<Piece> pieces = {};  // for kMoved
+  std::vector<Piece> pieces = {};  // for kPermuted
   double fill = 0;                 // the value of elements of the result that no piece gives
   int64_t parts = 0;               // above 0: a multiple of the number of shards (core/op_rules/parts.h)
   // Dimensions of operands that this factor reads through windows. Axes that split the factor split these too, with
@@ -225,7 +225,7 @@ struct OpDef {
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
   /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat, which is the
   /// set of all operands, and {{kEachOperand}} for einsum, which is one set for each operand. Read the sets with
-  /// linear_sets(). If empty, all operands must be whole. A kMoved factor with a `fill` other than 0 needs whole
+  /// linear_sets(). If empty, all operands must be whole. A kPermuted factor with a `fill` other than 0 needs whole
   /// operands in any case.
   std::vector<std::vector<int>> linear_in;
 
@@ -238,8 +238,8 @@ struct OpDef {
   /// Scratch bytes that the kernel needs on one device. nullptr, spelled kNoWorkspace: none.
   int64_t (*workspace)(const LocalCall&, std::span<const LocalType> results);
 
-  /// For a split kWhole factor: gives the same results by other operations that can run split (argmax becomes
-  /// a reduction of (value, index) pairs). The dimension is split into `parts` shards. nullptr, spelled
+  /// For a split kNeedsReplication factor: gives the same results by other operations that can run split (argmax
+  /// becomes a reduction of (value, index) pairs). The dimension is split into `parts` shards. nullptr, spelled
   /// kNoSplitRule: operands are gathered instead.
   std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
 

@@ -7,7 +7,7 @@
 
 #include "core/cost/cost.h"
 #include "core/memory/memory_bound.h"
-#include "core/memory/remake_graph.h"
+#include "core/memory/remat_graph.h"
 #include "core/model/state_split.h"
 #include "core/program/repeated_names.h"
 
@@ -33,17 +33,17 @@ size_t least_that(size_t low, size_t high, Holds holds) {
   return high;
 }
 
-Remade united(Remade a, const Remade& b) {
+RematSet united(RematSet a, const RematSet& b) {
   for (size_t t = 0; t < a.size(); ++t) a[t] = a[t] || b[t];
   return a;
 }
 
-Remade without_these(Remade a, const Remade& b) {
+RematSet without_these(RematSet a, const RematSet& b) {
   for (size_t t = 0; t < a.size(); ++t) a[t] = a[t] && !b[t];
   return a;
 }
 
-bool is_empty(const Remade& remade) {
+bool is_empty(const RematSet& remade) {
   return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
 }
 
@@ -59,12 +59,12 @@ struct FitTask {
 class Fitting {
  public:
   // The programs that it tries keep to `plan`.
-  Fitting(const FitTask& task, const Plan& plan, const RemakeGraph& graph)
+  Fitting(const FitTask& task, const Plan& plan, const RematGraph& graph)
       : task_(task), plan_(plan), limit_(task.limit), graph_(graph), effort_(task.effort) {}
 
   // The choice, or nothing if none that was tried fits.
-  std::optional<Remade> choose() {
-    std::optional<Remade> best = cheapest_corner();
+  std::optional<RematSet> choose() {
+    std::optional<RematSet> best = cheapest_corner();
     if (best) best = with_singles_kept(with_fewer(*best));
     return is_exact() ? best_of_all(best) : best;
   }
@@ -79,8 +79,8 @@ class Fitting {
   }
 
  private:
-  int64_t peak(const Remade& remade) {
-    const Remade made = graph_.effective(remade);
+  int64_t peak(const RematSet& remade) {
+    const RematSet made = graph_.effective(remade);
     const auto known = peaks_.find(made);
     if (known != peaks_.end()) return known->second;
     Plan trial = plan_;
@@ -89,36 +89,36 @@ class Fitting {
     peaks_.emplace(made, bytes);
     return bytes;
   }
-  bool fits(const Remade& remade) { return peak(remade) <= limit_; }
+  bool fits(const RematSet& remade) { return peak(remade) <= limit_; }
 
   // The first corner that fits, less those pieces of its difference to the corner before that are not needed.
-  std::optional<Remade> cheapest_corner() {
-    const std::vector<Remade> corners = graph_.corners();
+  std::optional<RematSet> cheapest_corner() {
+    const std::vector<RematSet> corners = graph_.corners();
     // The memory of what is kept is not all that counts: where the last corner does not fit, another one may.
     size_t last = corners.size() - 1;
-    const Remade between = graph_.all_between_valleys();
+    const RematSet between = graph_.all_between_valleys();
     if (effort_ == FitEffort::kLittle && last > 0 && !fits(corners[last])) last = 0;
     while (last > 0 && !fits(corners[last])) --last;
     if (last == 0) return fits(between) ? std::optional(between) : std::nullopt;
     const size_t first = least_that(1, last, [&](size_t i) { return fits(corners[i]); });
-    const Remade& lower = corners[first - 1];
-    std::vector<Remade> pieces;
-    for (const Remade& piece : graph_.pieces(corners[first])) {
-      Remade more = without_these(piece, lower);
+    const RematSet& lower = corners[first - 1];
+    std::vector<RematSet> pieces;
+    for (const RematSet& piece : graph_.pieces(corners[first])) {
+      RematSet more = without_these(piece, lower);
       if (!is_empty(more)) pieces.push_back(std::move(more));
     }
     const auto with_first = [&](size_t count) {
-      Remade remade = lower;
+      RematSet remade = lower;
       for (size_t i = 0; i < count; ++i) remade = united(std::move(remade), pieces[i]);
       return remade;
     };
-    const Remade all = with_first(pieces.size());
+    const RematSet all = with_first(pieces.size());
     if (!fits(all)) return corners[first];
     return with_first(least_that(0, pieces.size(), [&](size_t count) { return fits(with_first(count)); }));
   }
 
   // The tensors of pieces of one kind have the same names but for the numbers of layers.
-  std::string kind_of(const Remade& piece) const {
+  std::string kind_of(const RematSet& piece) const {
     std::string kind;
     for (const std::string& name : graph_.names(piece)) kind += unnumbered(name) + " ";
     return kind;
@@ -126,30 +126,30 @@ class Fitting {
 
   // Keeps what can be kept after all: of each kind of pieces, the costliest kind first, as many of the last ones as
   // fit. The last layers are computed again when the peak has passed, or when it has just been reached.
-  Remade with_fewer(Remade remade) {
-    std::map<std::string, std::vector<Remade>> kinds;
-    for (Remade& piece : graph_.pieces(remade)) {
+  RematSet with_fewer(RematSet remade) {
+    std::map<std::string, std::vector<RematSet>> kinds;
+    for (RematSet& piece : graph_.pieces(remade)) {
       const std::string kind = kind_of(piece);
       kinds[kind].push_back(std::move(piece));
     }
     std::vector<std::pair<double, std::string>> order;
     for (const auto& [kind, pieces] : kinds) {
       double seconds = 0;
-      for (const Remade& piece : pieces) seconds += graph_.seconds(piece);
+      for (const RematSet& piece : pieces) seconds += graph_.seconds(piece);
       order.emplace_back(-seconds, kind);
     }
     std::sort(order.begin(), order.end());
     for (const auto& [negative_s, kind] : order) {
       if (-negative_s < kWorthTrying * graph_.seconds(remade)) break;
-      const std::vector<Remade>& pieces = kinds[kind];
+      const std::vector<RematSet>& pieces = kinds[kind];
       const auto with_first = [&](size_t count) {
-        Remade fewer = remade;
+        RematSet fewer = remade;
         for (size_t i = count; i < pieces.size(); ++i) fewer = without_these(std::move(fewer), pieces[i]);
         return fewer;
       };
       const size_t count =
           least_that(0, pieces.size(), [&](size_t first) { return fits(with_first(first)); });
-      const Remade fewer = with_first(count);
+      const RematSet fewer = with_first(count);
       if (graph_.seconds(fewer) <= graph_.seconds(remade)) remade = fewer;
     }
     return graph_.effective(remade);
@@ -157,24 +157,24 @@ class Fitting {
 
   // Keeps single tensors after all, as long as there is room: those first that save most time for their memory, and of
   // equal ones the last.
-  Remade with_singles_kept(Remade remade) {
+  RematSet with_singles_kept(RematSet remade) {
     struct Single {
       double worth;  // seconds per byte
       size_t tensor;
     };
     const auto kept = [&](size_t tensor) {
-      Remade fewer = remade;
+      RematSet fewer = remade;
       fewer[tensor] = false;
       return fewer;
     };
-    const auto saved = [&](const Remade& fewer) { return graph_.seconds(remade) - graph_.seconds(fewer); };
-    const auto added = [&](const Remade& fewer) {
+    const auto saved = [&](const RematSet& fewer) { return graph_.seconds(remade) - graph_.seconds(fewer); };
+    const auto added = [&](const RematSet& fewer) {
       return graph_.kept_bytes(fewer) - graph_.kept_bytes(remade);
     };
     std::vector<Single> singles;
     for (size_t t = 0; t < remade.size(); ++t)
       if (remade[t])
-        if (const Remade fewer = kept(t); saved(fewer) > 0)
+        if (const RematSet fewer = kept(t); saved(fewer) > 0)
           singles.push_back({saved(fewer) / static_cast<double>(std::max<int64_t>(added(fewer), 1)), t});
     std::sort(singles.begin(), singles.end(), [](const Single& a, const Single& b) {
       return std::pair(a.worth, a.tensor) > std::pair(b.worth, b.tensor);
@@ -182,7 +182,7 @@ class Fitting {
     int tries = remade.size() < kLarge ? kMostTries : kFewTries;
     for (const Single& single : singles) {
       if (tries == 0) break;
-      const Remade fewer = kept(single.tensor);
+      const RematSet fewer = kept(single.tensor);
       if (saved(fewer) <= 0 || added(fewer) > limit_ - peak(remade)) continue;
       --tries;
       if (fits(fewer)) remade = graph_.effective(fewer);
@@ -191,16 +191,16 @@ class Fitting {
   }
 
   // The best of all choices, of which `best` is one that fits: those that take less time are tried, the shortest first.
-  std::optional<Remade> best_of_all(std::optional<Remade> best) {
+  std::optional<RematSet> best_of_all(std::optional<RematSet> best) {
     const std::vector<size_t> choices = graph_.choices();
-    std::map<Remade, double> all;
+    std::map<RematSet, double> all;
     for (size_t bits = 0; bits < size_t{1} << choices.size(); ++bits) {
-      Remade remade = graph_.nothing();
+      RematSet remade = graph_.nothing();
       for (size_t i = 0; i < choices.size(); ++i) remade[choices[i]] = (bits >> i & 1) != 0;
       remade = graph_.effective(remade);
       all.try_emplace(remade, graph_.seconds(remade));
     }
-    std::vector<std::pair<double, Remade>> order;
+    std::vector<std::pair<double, RematSet>> order;
     for (const auto& [remade, seconds] : all) order.emplace_back(seconds, remade);
     std::sort(order.begin(), order.end());
     for (const auto& [seconds, remade] : order) {
@@ -213,15 +213,15 @@ class Fitting {
   const FitTask& task_;
   const Plan& plan_;
   int64_t limit_;
-  const RemakeGraph& graph_;
+  const RematGraph& graph_;
   FitEffort effort_;
-  std::map<Remade, int64_t> peaks_;
+  std::map<RematSet, int64_t> peaks_;
 };
 
 // Returns the seconds at which the convex hull of all choices keeps `budget` bytes. No choice that keeps as little
 // takes less.
-double hull_bound(const RemakeGraph& graph, int64_t budget) {
-  const std::vector<Remade> corners = graph.corners();
+double hull_bound(const RematGraph& graph, int64_t budget) {
+  const std::vector<RematSet> corners = graph.corners();
   double least = 0;
   for (size_t i = 0; i + 1 < corners.size(); ++i) {
     const double at = graph.seconds(corners[i]), next = graph.seconds(corners[i + 1]);
@@ -247,7 +247,7 @@ double bound_at_peak(const std::vector<PreparedModel::Part>& parts, const Progra
                         });
   if (!is_known) after = "";
   const int64_t there = lasting_memory(program, train) + (is_known ? backward_memory(train, fullest) : 0);
-  return hull_bound(RemakeGraph::for_bounds(parts, program, train, hardware, after), limit - there);
+  return hull_bound(RematGraph::for_bounds(parts, program, train, hardware, after), limit - there);
 }
 
 double step_seconds(const Program& program, const Hardware& hardware) {
@@ -266,16 +266,16 @@ FittedProgram recomputed_within(const FitTask& task, const Plan& plan) {
   made.least_memory = least_memory(fitted.program, *train);
   made.step_before_s = step_seconds(fitted.program, hardware);
   const std::vector<PreparedModel::Part> parts = model.parts(kTrain, plan);
-  const RemakeGraph graph(parts, fitted.program, *train, hardware);
+  const RematGraph graph(parts, fitted.program, *train, hardware);
   // Only what is computed again is new, if a plan was chosen.
   Plan again = train->plan ? with_shardings(plan, fitted.program, *train) : plan;
   Fitting fitting(task, again, graph);
-  const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
+  const std::optional<RematSet> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
     return fitted;
   }
-  const Remade remade = graph.effective(*choice);
+  const RematSet remade = graph.effective(*choice);
   made.seconds = graph.seconds(remade);
   made.least_seconds = bound_at_peak(parts, fitted.program, limit, hardware);
   made.is_best = fitting.is_exact();

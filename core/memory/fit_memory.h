@@ -3,7 +3,7 @@
 // much memory until it needs them.
 //
 // Which ones is decided by predicted seconds, and compiled programs are the judge of memory. The corners of the convex
-// hull of memory and time (core/memory/remake_graph.h) are tried first; then the step between the last corner that does
+// hull of memory and time (core/memory/remat_graph.h) are tried first; then the step between the last corner that does
 // not fit and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are
 // made again. With at most kFewChoices tensors, every choice is considered.
 //
@@ -45,10 +45,10 @@ struct FittedProgram {
 };
 
 /// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again by a
-/// plan in which microbatches scatter their gradients, or the backward pass computes tensors again; `limit` 0 stands for
-/// none, but with `options.hardware`, microbatches scatter gradients that do not fit into its memory. If an entry point
-/// then needs more, products run in turns besides. Entry points other than the training step may need more even so. The result does not
-/// depend on the time that the search takes.
+/// plan in which microbatches scatter their gradients, or the backward pass computes tensors again; `limit` 0 stands
+/// for none, but with `options.hardware`, microbatches scatter gradients that do not fit into its memory. If an entry
+/// point then needs more, products run in turns besides. Entry points other than the training step may need more even
+/// so. The result does not depend on the time that the search takes.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware, FitEffort effort = FitEffort::kFull);
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/cost/kernel_time.h"
-#include "core/memory/remake_graph.h"
+#include "core/memory/remat_graph.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
 #include "core/testing/test_model.h"
@@ -78,7 +78,7 @@ struct Tried {
 };
 
 // The program that computes `names` again, and what of its graph runs again.
-Tried tried(const Model& model, const RemadeNames& names) {
+Tried tried(const Model& model, const RematNames& names) {
   CompileOptions options;
   options.entries = {"train"};
   Plan plan;
@@ -90,9 +90,9 @@ Tried tried(const Model& model, const RemadeNames& names) {
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kOp || !graph.tensor(node.results[0]).name.ends_with(kAgain)) continue;
     const std::vector<LocalType> operands = held_whole(graph.operand_types(node));
-    found.seconds += node_time(*node.op, {node.attributes, operands},
-                                    held_whole(graph.result_types(node)), hardware())
-                         .seconds();
+    found.seconds +=
+        node_time(*node.op, {node.attributes, operands}, held_whole(graph.result_types(node)), hardware())
+            .seconds();
   }
   return found;
 }
@@ -100,7 +100,7 @@ Tried tried(const Model& model, const RemadeNames& names) {
 std::vector<std::string> choices_of(const Model& model) {
   const Program program = compile(model, {}, {});
   const std::vector<PreparedModel::Part> parts = PreparedModel(model, {}).parts("train");
-  const RemakeGraph graph(parts, program, *program.find("train"), hardware());
+  const RematGraph graph(parts, program, *program.find("train"), hardware());
   std::vector<std::string> names;
   for (const size_t tensor : graph.choices()) names.push_back(graph.name(tensor));
   return names;
@@ -109,7 +109,7 @@ std::vector<std::string> choices_of(const Model& model) {
 std::vector<Tried> all_choices(const Model& model, const std::vector<std::string>& choices) {
   std::vector<Tried> all;
   for (size_t bits = 0; bits < size_t{1} << choices.size(); ++bits) {
-    RemadeNames names;
+    RematNames names;
     for (size_t i = 0; i < choices.size(); ++i)
       if (bits >> i & 1) names.insert(choices[i]);
     all.push_back(tried(model, names));
@@ -145,7 +145,7 @@ bool compare(const Model& model, const std::vector<Tried>& all, int64_t limit) {
   CHECK(made.least_memory <= smallest);
   CHECK(made.memory <= limit);
   CHECK(fitted.program.arena_bytes() == made.memory);
-  RemadeNames names;
+  RematNames names;
   for (const auto& [name, bytes] : made.tensors) names.insert(name);
   CHECK(tried(model, names).seconds == doctest::Approx(made.seconds).epsilon(1e-9));
   return true;

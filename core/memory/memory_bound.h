@@ -13,8 +13,8 @@ namespace mtfc {
 /// memory together.
 int64_t least_memory(const Program& program, const EntryPoint& entry);
 
-/// A lower bound on the bytes in use at `step`: results of products of the backward pass that are made by then, and that
-/// products at this step or later read.
+/// A lower bound on the bytes in use at `step`: results of products of the backward pass that are made by then, and
+/// that products at this step or later read.
 int64_t backward_memory(const EntryPoint& entry, size_t step);
 
 /// The bytes of variables and caches, which are always there.

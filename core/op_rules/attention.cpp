@@ -274,7 +274,7 @@ std::vector<Factor> attention_factors(const OpCall& call, std::span<const Tensor
     for (const Dim& dim : list) factors.push_back(factor(dim.name, kind, call, results));
   // The elements of a value may have the name of the contracted dimension, and are one factor with it then.
   for (const Dim& dim : unite(Dims{dims.inner}, Dims{dims.value}))
-    factors.push_back(factor(dim.name, Factor::Kind::kWhole, call, results));
+    factors.push_back(factor(dim.name, Factor::Kind::kNeedsReplication, call, results));
   return factors;
 }
 

@@ -76,8 +76,8 @@ double share_seen(const Attributes& attributes);
 /// About the share of its pairs that the kernel of the last device computes.
 double share_computed(const LocalCall& call);
 
-/// A factor of `kind` for each of these dimensions, and of kWhole for `dim` and for the elements of a value, in this
-/// order.
+/// A factor of `kind` for each of these dimensions, and of kNeedsReplication for `dim` and for the elements of a value,
+/// in this order.
 std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,
                                       const std::vector<std::pair<Dims, Factor::Kind>>& kinds);
 

@@ -77,7 +77,7 @@ std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType
   std::vector<Factor> factors;
   for (const Dim& other : results[0].dims)
     if (other.name != dim.to) factors.push_back(factor(other.name, Factor::Kind::kPass, call, results));
-  Factor moved{Factor::Kind::kMoved, {}, {position(results[0].dims, dim.to)}};
+  Factor moved{Factor::Kind::kPermuted, {}, {position(results[0].dims, dim.to)}};
   for (size_t i = 0; i < call.operands.size(); ++i)
     moved.operands.push_back(position(call.operands[i].dims, dim.from[i]));
   moved.pieces = dim.pieces;
@@ -108,7 +108,7 @@ Dims replaced_dim(const OpCall& call, const Dims& dims, const std::string& dim, 
 
 const Factor* moved_factor(const std::vector<Factor>& factors) {
   for (const Factor& factor : factors)
-    if (factor.kind == Factor::Kind::kMoved) return &factor;
+    if (factor.kind == Factor::Kind::kPermuted) return &factor;
   return nullptr;
 }
 

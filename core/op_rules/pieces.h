@@ -2,7 +2,7 @@
 // Operations that put a dimension of their result together from pieces of their operands': slice, pad,
 // concat, shift, reverse. Elements move along that one dimension; their values do not change.
 //
-// The moved dimension is a factor of kind kMoved. Where no operand is split along it, each device picks what
+// The moved dimension is a factor of kind kPermuted. Where no operand is split along it, each device picks what
 // it needs from what it has: a kernel. Otherwise the step is an exchange of exactly the elements that another
 // device needs, from the operands' shards straight into the result's:
 //
@@ -34,7 +34,7 @@ std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType
 /// another dimension of its name, or if `to` is missing although the size changes.
 Dims replaced_dim(const OpCall& call, const Dims& dims, const std::string& dim, int64_t size);
 
-/// The kMoved factor among `factors`, or nullptr.
+/// The kPermuted factor among `factors`, or nullptr.
 const Factor* moved_factor(const std::vector<Factor>& factors);
 
 /// Says which elements of the operands become which elements of the result.

@@ -18,7 +18,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   std::vector<Factor> factors = pass_factors(call, results);
-  factors.push_back(factor(call.attributes.get<Dims>("over")[0].name, Factor::Kind::kWhole, call, results));
+  factors.push_back(
+      factor(call.attributes.get<Dims>("over")[0].name, Factor::Kind::kNeedsReplication, call, results));
   return factors;
 }
 

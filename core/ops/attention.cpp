@@ -28,7 +28,7 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   return attention_factors(call, results,
                            {{dims.batch, Factor::Kind::kPass},
                             {dims.queries, Factor::Kind::kPass},
-                            {{dims.memory}, Factor::Kind::kWhole}});
+                            {{dims.memory}, Factor::Kind::kNeedsReplication}});
 }
 
 // With p the weights before dropout, f what dropout multiplies them by, g the gradient of the result and d = sum of g *

@@ -24,7 +24,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   const Dims& over = call.attributes.get<Dims>("over");
   std::vector<Factor> factors;
   for (const Dim& dim : results[0].dims)
-    factors.push_back(factor(dim.name, contains(over, dim.name) ? Factor::Kind::kWhole : Factor::Kind::kPass,
+    factors.push_back(factor(dim.name,
+                             contains(over, dim.name) ? Factor::Kind::kNeedsReplication : Factor::Kind::kPass,
                              call, results));
   return factors;
 }

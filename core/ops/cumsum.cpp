@@ -19,8 +19,9 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   std::vector<Factor> factors;
   for (const Dim& own : results[0].dims)
     if (own.name != dim) factors.push_back(factor(own.name, Factor::Kind::kPass, call, results));
-  factors.push_back(call.attributes.has("parts") ? parts_factor(call, results)
-                                                 : factor(dim, Factor::Kind::kWhole, call, results));
+  factors.push_back(call.attributes.has("parts")
+                        ? parts_factor(call, results)
+                        : factor(dim, Factor::Kind::kNeedsReplication, call, results));
   return factors;
 }
 

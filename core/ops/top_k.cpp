@@ -48,8 +48,9 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   // If all elements are wanted, `to` may be `dim` itself. Even then, the dimension that is read and the one
   // that is made are different factors.
   const bool in_parts = call.attributes.has("parts");
-  Factor read = in_parts ? parts_factor(call, results)
-                         : factor(call.attributes.get<Dim>("dim").name, Factor::Kind::kWhole, call, results);
+  Factor read =
+      in_parts ? parts_factor(call, results)
+               : factor(call.attributes.get<Dim>("dim").name, Factor::Kind::kNeedsReplication, call, results);
   if (!in_parts) read.results = {-1, -1};
   const int last = static_cast<int>(results[0].dims.size()) - 1;
   factors.push_back(read);

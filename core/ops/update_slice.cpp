@@ -54,7 +54,7 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   std::vector<Factor> factors = pass_factors(call, results);
   // The devices that hold the replaced rows are known only at run time.
   for (const Dim& rows : rows_of(call.attributes))
-    factors.push_back(factor(rows.name, Factor::Kind::kWhole, call, results));
+    factors.push_back(factor(rows.name, Factor::Kind::kNeedsReplication, call, results));
   return factors;
 }
 

@@ -70,7 +70,7 @@ EntryGraph PassRunner::lower_graph(EntryGraph entry, UsefulProducts& useful) {
 }
 
 EntryGraph PassRunner::rematerialized(EntryGraph entry) {
-  entry = run<EntryGraph>(PassStage::kRemake, std::move(entry), context());
+  entry = run<EntryGraph>(PassStage::kRematerialize, std::move(entry), context());
   const std::string name = entry.name;
   entry.graph = with_changed_parts(std::move(entry.graph), name, [&](EntryGraph part, const GraphLoop&) {
     return rematerialized(std::move(part));

@@ -25,7 +25,7 @@ namespace mtfc {
 namespace {
 
 // A forward node that nothing but the backward pass has read is dead after it has been computed again.
-EntryGraph with_remade_tensors(EntryGraph entry, const PassContext& context) {
+EntryGraph rematerialized(EntryGraph entry, const PassContext& context) {
   return remove_dead(recompute(std::move(entry), context.plan().recomputed));
 }
 
@@ -85,7 +85,7 @@ constexpr Pass kPasses[] = {
      kOnGraph<[](EntryGraph entry, Context) { return order_contractions(std::move(entry)); }>},
     {PassStage::kSimplify, "share_common",
      kOnGraph<[](EntryGraph entry, Context) { return share_common(std::move(entry)); }>, kOnlyImproves},
-    {PassStage::kRemake, "recompute", kOnGraph<with_remade_tensors>},
+    {PassStage::kRematerialize, "recompute", kOnGraph<rematerialized>},
     {PassStage::kChoose, "regather", kOnGraph<[](EntryGraph entry, Context context) {
        return regather(std::move(entry), context.split.regathered);
      }>},

@@ -39,10 +39,10 @@ enum class PassStage {
   kExpand,    // composites and gradients. Only these passes may throw UserError. After them, every node is an
               // operation, a leaf or a loop
   kSimplify,  // fixes the arithmetic: after them, every einsum has one or two operands
-  kRemake,    // tensors that are computed again, which are not useful work. The plan counts from here on
-  kChoose,    // the layout counts from here on. After them, the graph stays as it is
-  kLower,     // to steps on local values, with those of its loops
-  kPlace,     // into buffers
+  kRematerialize,  // tensors that are computed again, which are not useful work. The plan counts from here on
+  kChoose,         // the layout counts from here on. After them, the graph stays as it is
+  kLower,          // to steps on local values, with those of its loops
+  kPlace,          // into buffers
 };
 
 struct Pass {

@@ -78,8 +78,8 @@ struct ResolvedLayout {
   Layout layout;  // its rules for rings name products of the program
 };
 
-/// A model with all that compiling does before it looks at how a layout splits it, to be compiled for many layouts, or by
-/// many plans. May be used by several threads.
+/// A model with all that compiling does before it looks at how a layout splits it, to be compiled for many layouts, or
+/// by many plans. May be used by several threads.
 class PreparedModel {
  public:
   /// The model is only referred to. `annotations` are those of the layouts to come.

@@ -15,7 +15,7 @@ struct Program;
 
 /// Names of forward tensors. Those that are constants, leaves, results of loops or outputs, and those that the backward
 /// pass does not read, are passed over.
-using RemadeNames = std::set<std::string, std::less<>>;
+using RematNames = std::set<std::string, std::less<>>;
 
 /// A plan decides nothing where it says nothing: the chooser (core/choice/choose_plan.h) does.
 struct Plan {
@@ -23,7 +23,7 @@ struct Plan {
   /// Of other tensors, by the name of their entry point. Choosing a plan that keeps to them takes little time.
   std::map<std::string, Shardings, std::less<>> tensors = {};
   /// The backward pass computes these tensors again, beside those that the model says ("recompute").
-  RemadeNames recomputed = {};
+  RematNames recomputed = {};
   /// Products run in turns (core/program/ring.h) wherever that takes less memory, unless the layout says otherwise.
   bool saves_by_rings = false;
   /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums

@@ -103,9 +103,9 @@ std::string factor_problem(const Factor& factor, const std::vector<Sharding>& op
         if (factor.results[r] < 0 && !is_partial_over(result_shardings[r], operands[0], factor.reduce))
           return "a result does not say that it is partial";
       return "";
-    case Factor::Kind::kWhole:
+    case Factor::Kind::kNeedsReplication:
       return all_are(operands, {}) && all_are(results, {}) ? "" : "a dimension that must be whole is split";
-    case Factor::Kind::kMoved:
+    case Factor::Kind::kPermuted:
       // An exchange takes operands that are split alike; a kernel takes whole ones, unless nothing moves.
       return all_are(operands, exchanges ? operands.at(0) : AxisList{})
                  ? ""

@@ -101,7 +101,7 @@ std::vector<LocalType> local_types(const Scene& scene, const Tensors& ids,
 // True if the node becomes an exchange instead of a kernel.
 bool is_exchanged(const NodeFacts& facts, const Strategy& strategy) {
   return std::any_of(facts.factors.begin(), facts.factors.end(), [&](const Factor& factor) {
-    return factor.kind == Factor::Kind::kMoved &&
+    return factor.kind == Factor::Kind::kPermuted &&
            !strategy.operands[0].dims[static_cast<size_t>(factor.operands[0])].empty();
   });
 }

@@ -58,7 +58,7 @@ void check_factors(const OpDef& op, const OpCall& call, const std::vector<Tensor
     for (size_t i = 0; i < factor.results.size(); ++i)
       if (factor.results[i] >= 0) seen.push_back(results[i].dims.at(static_cast<size_t>(factor.results[i])));
     CHECK_FALSE(seen.empty());
-    if (factor.kind == Factor::Kind::kMoved) continue;
+    if (factor.kind == Factor::Kind::kPermuted) continue;
     for (const Dim& dim : seen) CHECK(dim == seen[0]);
     if (factor.kind == Factor::Kind::kPass) CHECK(factor.results[0] >= 0);
     if (factor.kind == Factor::Kind::kReduce)

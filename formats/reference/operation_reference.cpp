@@ -85,10 +85,10 @@ std::string role(const Factor& factor) {
   static constexpr auto kNames = std::to_array<EnumName<Factor::Kind>>(
       {{Factor::Kind::kPass, "each device computes its part"},
        {Factor::Kind::kReduce, "each device computes a partial result, and the partial results are reduced"},
-       {Factor::Kind::kWhole,
+       {Factor::Kind::kNeedsReplication,
         "each device needs the whole dimension, unless the operation can be replaced by others that work on "
         "parts"},
-       {Factor::Kind::kMoved, "devices exchange the elements that move"}});
+       {Factor::Kind::kPermuted, "devices exchange the elements that move"}});
   return std::string(name_in(kNames, factor.kind));
 }
 

@@ -165,7 +165,7 @@ void measure(const Rows& row, int64_t floats, Processes& processes, NodeMemory& 
                                   }) /
                      their_repeats);
   }
-  if (processes.speaks())
+  if (processes.is_root())
     fmt::print("{:<24} {:>9} bytes: {:10.1f} us, MPI {:10.1f} us, {:6.1f} x\n", row.name, floats * 4,
                median(ours), median(theirs), median(theirs) / median(ours));
 }
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   NodeMemory node(processes);
   std::set<std::string> wanted(argv + 1, argv + argc);
   const bool yielding = wanted.erase("--yielding") > 0;
-  if (processes.speaks()) fmt::print("{} ranks on {} cores\n", processes.size(), processes.cores_on_node());
+  if (processes.is_root()) fmt::print("{} ranks on {} cores\n", processes.size(), processes.cores_on_node());
   for (const Rows& row : rows())
     for (const int64_t floats : {int64_t{1} << 8, int64_t{1} << 12, int64_t{1} << 14, int64_t{1} << 16,
                                  int64_t{1} << 18, int64_t{1} << 21, int64_t{1} << 24}) {

@@ -28,7 +28,7 @@ int main(int count, char** arguments) {
   };
   const auto nanoseconds = static_cast<int64_t>(alternating_medians(9, {multiply_once})[0] * 1e9);
   const double slowest = static_cast<double>(processes.maximum(nanoseconds)) * 1e-9;
-  if (processes.speaks())
+  if (processes.is_root())
     fmt::print("{{\"ranks\": {}, \"threads\": {}, \"flops_per_second\": {:.4e}}}\n", processes.size(),
                threads, 2.0 * kSize * kSize * kSize * processes.size() / slowest);
 }

@@ -7,7 +7,7 @@
 
 namespace mtfc {
 
-/// `op` must have a kMoved factor, and `site` must be a use of it.
+/// `op` must have a kPermuted factor, and `site` must be a use of it.
 Kernel prepare_pieces(const OpDef& op, const KernelSite& site);
 
 }  // namespace mtfc

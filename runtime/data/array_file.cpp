@@ -258,12 +258,12 @@ ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header
   Processes& processes = comm_.processes();
   // Rank 0 looks: the user sees its files.
   FileTarget target;
-  if (processes.speaks() && path_ != "-") target = file_target(path_);
+  if (processes.is_root() && path_ != "-") target = file_target(path_);
   if (target.replaced) temporary_ = temporary_name(target.path);
   processes.broadcast(temporary_);
   target_ = target.path;
   std::string error;
-  if (processes.speaks()) {
+  if (processes.is_root()) {
     if (target.reason != 0) {
       error = fmt::format("cannot write {}: {}", shown_name(path_), std::strerror(target.reason));
     } else if (!temporary_.empty()) {
@@ -279,7 +279,7 @@ ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header
 }
 
 ArrayWriter::~ArrayWriter() {
-  if (comm_.processes().speaks() && !temporary_.empty()) unlink(temporary_.c_str());
+  if (comm_.processes().is_root() && !temporary_.empty()) unlink(temporary_.c_str());
 }
 
 // Either all ranks go on, or all throw the error of one of them and the temporary file is removed.
@@ -287,7 +287,7 @@ void ArrayWriter::agree(const std::string& error) {
   try {
     comm_.processes().require_success(error);
   } catch (const RunError&) {
-    if (comm_.processes().speaks() && !temporary_.empty()) unlink(temporary_.c_str());
+    if (comm_.processes().is_root() && !temporary_.empty()) unlink(temporary_.c_str());
     throw;
   }
 }
@@ -334,7 +334,7 @@ void ArrayWriter::finish() {
   if (file_) file_->sync();
   agree(file_ ? file_->error() : "");
   std::string error;
-  if (comm_.processes().speaks() && std::rename(temporary_.c_str(), target_.c_str()) != 0)
+  if (comm_.processes().is_root() && std::rename(temporary_.c_str(), target_.c_str()) != 0)
     error = fmt::format("cannot write {}: {}", shown_name(path_), std::strerror(errno));
   agree(error);
   temporary_.clear();

@@ -36,10 +36,10 @@ class CheckpointWriting {
         checksums_(checkpoint.tensors.size()) {}
 
   void execute() {
-    agree(processes_.speaks() ? create() : "");
+    agree(processes_.is_root() ? create() : "");
     write_slices();
     processes_.sum(checksums_);
-    agree(processes_.speaks() ? complete() : "");
+    agree(processes_.is_root() ? complete() : "");
   }
 
  private:
@@ -49,7 +49,7 @@ class CheckpointWriting {
       processes_.require_success(error);
     } catch (const RunError&) {
       std::error_code ignored;
-      if (processes_.speaks()) fs::remove_all(unfinished_, ignored);
+      if (processes_.is_root()) fs::remove_all(unfinished_, ignored);
       throw;
     }
   }

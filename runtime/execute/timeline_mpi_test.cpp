@@ -15,7 +15,7 @@ TEST_CASE("timelines of all ranks come together on rank 0's clock") {
   for (int64_t r = 0; r <= rank; ++r) own.runs.push_back({1, r, {100, 900}, {{200, 300}, {300, 400 + rank}}});
   const int64_t offset = processes.size() == 1 ? 0 : 1000 * rank;
   const std::vector<DeviceTimeline> all = gather_timelines({own}, offset, processes);
-  REQUIRE(all.size() == static_cast<size_t>(processes.speaks() ? processes.size() : 0));
+  REQUIRE(all.size() == static_cast<size_t>(processes.is_root() ? processes.size() : 0));
   for (size_t r = 0; r < all.size(); ++r) {
     const auto number = static_cast<int64_t>(r);
     REQUIRE(all[r].runs.size() == r + 1);

@@ -29,7 +29,7 @@ int64_t receive_number(int rank, const Waiting& waiting) {
 int64_t clock_offset(Processes& processes) {
   if (!processes.uses_mpi()) return 0;
   const Waiting waiting = processes.waiting();
-  if (!processes.speaks()) {
+  if (!processes.is_root()) {
     std::vector<ClockReading> readings;
     // The first message says that it is this rank's turn with rank 0.
     receive_number(0, waiting);

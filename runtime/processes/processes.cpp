@@ -381,14 +381,14 @@ std::vector<std::string> Processes::gather(const std::string& bytes) {
     offsets.push_back(total);
     total += static_cast<MPI_Aint>(length);
   }
-  std::string all(speaks() ? static_cast<size_t>(total) : 0, '\0');
+  std::string all(is_root() ? static_cast<size_t>(total) : 0, '\0');
   MPI_Request request;
   check_mpi(MPI_Igatherv_c(bytes.data(), static_cast<MPI_Count>(bytes.size()), MPI_BYTE, all.data(),
                            counts.data(), offsets.data(), MPI_BYTE, 0, state_->comm, &request),
             "MPI_Igatherv_c");
   wait_for(request, waiting());
   std::vector<std::string> parts;
-  if (speaks())
+  if (is_root())
     for (size_t i = 0; i < counts.size(); ++i)
       parts.push_back(all.substr(static_cast<size_t>(offsets[i]), static_cast<size_t>(counts[i])));
   return parts;
@@ -410,7 +410,7 @@ void Processes::require_success(const std::string& message) {
   if (first == none) return;
   // Rank 0 collects the messages, so that all ranks throw the same text.
   std::vector<std::string> messages = gather(message);
-  std::string text = speaks() ? messages[static_cast<size_t>(first)] : "";
+  std::string text = is_root() ? messages[static_cast<size_t>(first)] : "";
   broadcast(text);
   throw AgreedError(size_ > 1 ? fmt::format("rank {}: {}", first, text) : text);
 }

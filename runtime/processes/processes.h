@@ -43,7 +43,7 @@ class Processes {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  bool speaks() const { return rank_ == 0; }  // true for the one rank that talks to the user
+  bool is_root() const { return rank_ == 0; }  // true for the one rank that talks to the user
   bool uses_mpi() const { return state_ != nullptr; }
   int ranks_on_node() const { return ranks_on_node_; }
   /// The number of cores that the ranks of this node may use.

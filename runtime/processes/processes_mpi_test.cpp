@@ -20,7 +20,7 @@ namespace {
 TEST_CASE("ranks agree on bytes, largest values, sums and successes") {
   Processes& processes = test_processes();
   const int rank = processes.rank(), size = processes.size();
-  std::string bytes = processes.speaks() ? std::string(100000, 'x') + '\0' : "other";
+  std::string bytes = processes.is_root() ? std::string(100000, 'x') + '\0' : "other";
   processes.broadcast(bytes);
   CHECK(bytes == std::string(100000, 'x') + '\0');
   CHECK(processes.maximum(rank) == size - 1);
@@ -31,7 +31,7 @@ TEST_CASE("ranks agree on bytes, largest values, sums and successes") {
   processes.sum(values);
   CHECK(values == std::vector<int64_t>{size * (size - 1) / 2, size});
   const std::vector<std::string> all = processes.gather(std::string(static_cast<size_t>(rank), 'a'));
-  REQUIRE(all.size() == static_cast<size_t>(processes.speaks() ? size : 0));
+  REQUIRE(all.size() == static_cast<size_t>(processes.is_root() ? size : 0));
   for (size_t i = 0; i < all.size(); ++i) CHECK(all[i].size() == i);
   CHECK(processes.ranks_on_node() == size);
   processes.barrier();
@@ -86,7 +86,7 @@ TEST_CASE("ranks write one file together") {
   Processes& processes = test_processes();
   MpiComm comm(Mesh({{"p", processes.size()}}), processes, test_node());
   std::string path = (std::filesystem::temp_directory_path() / "mtfc_ranks_XXXXXX").string();
-  if (processes.speaks()) path = mkdtemp(path.data());
+  if (processes.is_root()) path = mkdtemp(path.data());
   processes.broadcast(path);
   const TensorType type{DType::kF64, {{"a", 3}, {"b", 5}}};
   const Sharding sharding{{{}, {0}}, {}};
@@ -105,7 +105,7 @@ TEST_CASE("ranks write one file together") {
   CHECK(bytes == expected);
   CHECK_THROWS_AS(write_array(comm, path + "/none/t", "header", sharding, {{type, box, nullptr}}), RunError);
   processes.barrier();
-  if (processes.speaks()) std::filesystem::remove_all(path);
+  if (processes.is_root()) std::filesystem::remove_all(path);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "core/cost/cost.h"
 #include "core/memory/fit_memory.h"
 #include "core/memory/memory_bound.h"
-#include "core/memory/remake_graph.h"
+#include "core/memory/remat_graph.h"
 #include "core/model/entry_points.h"
 #include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
@@ -493,7 +493,7 @@ LimitOutcome compare_limits(const RandomCase& random_case) {
     compare(checked(std::move(fitted.program)), fmt::format("within {} of {} bytes", limit, most));
   }
   // The arenas of small tensors leave few limits, so some tensors are also chosen at random.
-  const RemakeGraph graph(PreparedModel(model, {}).parts("train"), program, train, hardware);
+  const RematGraph graph(PreparedModel(model, {}).parts("train"), program, train, hardware);
   uint64_t random = random_case.seed;
   Plan some;
   for (const size_t tensor : graph.choices()) {

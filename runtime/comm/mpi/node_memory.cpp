@@ -173,7 +173,7 @@ bool NodeMemory::may_share(int64_t bytes) {
   const int64_t lacking = processes_.maximum(std::max<int64_t>(needed - room, 0));
   if (lacking == 0) return true;
   const auto megabytes = [](int64_t n) { return static_cast<double>(n) / 1e6; };
-  if (options_.warn && processes_.speaks())
+  if (options_.warn && processes_.is_root())
     options_.warn(
         fmt::format("the ranks of a node share no memory and exchange messages instead, which is slower: "
                     "there are {:.1f} MB of /dev/shm for them, but they need {:.1f} MB",

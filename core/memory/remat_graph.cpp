@@ -1,4 +1,4 @@
-#include "core/memory/remake_graph.h"
+#include "core/memory/remat_graph.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,8 +67,8 @@ PlacedTensors least_tensors(const Program& program, const EntryPoint& entry) {
 
 }  // namespace
 
-RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Program& program,
-                         const EntryPoint& entry, const Hardware& hardware, const std::string* after) {
+RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Program& program,
+                       const EntryPoint& entry, const Hardware& hardware, const std::string* after) {
   const PlacedTensors placed =
       after ? least_tensors(program, entry) : placed_tensors(program, entry, hardware);
   for (const PreparedModel::Part& part : parts) {
@@ -133,8 +133,8 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
 // steps of the forward pass, and so run early. Where only such operations read a tensor, their results can be kept in
 // its place, so that the tensor counts for no more bytes than these. A result of several tensors counts for each of
 // them in part.
-void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, int from,
-                                    const std::function<int64_t(TensorId)>& bytes) {
+void RematGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, int from,
+                                   const std::function<int64_t(TensorId)>& bytes) {
   const auto is_early = [&](TensorId id, const PerTensor<bool>& early) {
     const Node& maker = graph.producer(id);
     return maker.kind != NodeKind::kOp || maker.operands.empty() || numbers[id] >= 0 || early[id];
@@ -174,9 +174,9 @@ void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& nu
   }
 }
 
-std::vector<size_t> RemakeGraph::choices() const {
+std::vector<size_t> RematGraph::choices() const {
   // If everything is made again, the tensors that the backward pass reads are needed, and all that they are made from.
-  const Runs all = runs(Remade(size(), true));
+  const Runs all = runs(RematSet(size(), true));
   std::vector<size_t> found;
   for (size_t t = 0; t < size(); ++t)
     if (all.needed[t] && tensors_[t].bytes > 0 && operations_[tensors_[t].maker].can_run_again)
@@ -184,7 +184,7 @@ std::vector<size_t> RemakeGraph::choices() const {
   return found;
 }
 
-RemakeGraph::Runs RemakeGraph::runs(const Remade& remade) const {
+RematGraph::Runs RematGraph::runs(const RematSet& remade) const {
   Runs found{std::vector<bool>(operations_.size(), false), std::vector<bool>(size(), false)};
   for (size_t t = 0; t < size(); ++t) found.needed[t] = tensors_[t].is_read;
   // Operations come after those that make their operands.
@@ -201,15 +201,15 @@ RemakeGraph::Runs RemakeGraph::runs(const Remade& remade) const {
   return found;
 }
 
-Remade RemakeGraph::effective(const Remade& remade) const {
+RematSet RematGraph::effective(const RematSet& remade) const {
   const Runs found = runs(remade);
-  Remade made = nothing();
+  RematSet made = nothing();
   for (size_t t = 0; t < size(); ++t)
     made[t] = remade[t] && found.needed[t] && found.operations[tensors_[t].maker] && tensors_[t].bytes > 0;
   return made;
 }
 
-double RemakeGraph::seconds(const Remade& remade) const {
+double RematGraph::seconds(const RematSet& remade) const {
   const Runs found = runs(remade);
   double sum = 0;
   for (size_t o = 0; o < operations_.size(); ++o)
@@ -217,7 +217,7 @@ double RemakeGraph::seconds(const Remade& remade) const {
   return sum;
 }
 
-int64_t RemakeGraph::kept_bytes(const Remade& remade) const {
+int64_t RematGraph::kept_bytes(const RematSet& remade) const {
   const Runs found = runs(remade);
   int64_t sum = 0;
   for (size_t t = 0; t < size(); ++t)
@@ -225,7 +225,7 @@ int64_t RemakeGraph::kept_bytes(const Remade& remade) const {
   return sum;
 }
 
-Remade RemakeGraph::cheapest(double price) const {
+RematSet RematGraph::cheapest(double price) const {
   // A tensor that is needed is on the source's side, and so is an operation that runs again. An edge that is cut is
   // paid for: from a tensor to its operation by the memory of the tensor, from an operation to the sink by its time.
   const int source = static_cast<int>(size() + operations_.size()), sink = source + 1;
@@ -251,38 +251,39 @@ Remade RemakeGraph::cheapest(double price) const {
       network.add_edge(node_of(o), static_cast<int>(t), FlowNetwork::kUnlimited);
   }
   const std::vector<bool> needed = network.source_side(source, sink);
-  Remade remade = nothing();
+  RematSet remade = nothing();
   for (size_t t = 0; t < size(); ++t)
     remade[t] = needed[t] && needed[static_cast<size_t>(node_of(tensors_[t].maker))];
   return effective(remade);
 }
 
 // Adds the corners between two of them: the price at which both cost the same shows whether there is another.
-void RemakeGraph::add_corners(const Remade& first, const Remade& last, std::vector<Remade>& found) const {
+void RematGraph::add_corners(const RematSet& first, const RematSet& last,
+                             std::vector<RematSet>& found) const {
   const double saved = static_cast<double>(kept_bytes(first) - kept_bytes(last));
   const double longer = seconds(last) - seconds(first);
   if (saved <= 0 || longer <= 0) return;
   const double price = longer / saved;
-  const auto cost = [&](const Remade& remade) {
+  const auto cost = [&](const RematSet& remade) {
     return seconds(remade) + price * static_cast<double>(kept_bytes(remade));
   };
-  Remade between = cheapest(price);
+  RematSet between = cheapest(price);
   if (cost(between) >= cost(first) * (1 - kSmallest)) return;
   add_corners(first, between, found);
   found.push_back(between);
   add_corners(between, last, found);
 }
 
-std::vector<Remade> RemakeGraph::corners() const {
-  const Remade last = cheapest(kHighPrice);
-  std::vector<Remade> found = {nothing()};
+std::vector<RematSet> RematGraph::corners() const {
+  const RematSet last = cheapest(kHighPrice);
+  std::vector<RematSet> found = {nothing()};
   if (last == nothing()) return found;
   add_corners(nothing(), last, found);
   found.push_back(last);
   return found;
 }
 
-Remade RemakeGraph::all_between_valleys() const {
+RematSet RematGraph::all_between_valleys() const {
   std::vector<size_t> last_reader(size());
   for (size_t t = 0; t < size(); ++t) last_reader[t] = tensors_[t].maker;
   for (size_t o = 0; o < operations_.size(); ++o)
@@ -306,15 +307,15 @@ Remade RemakeGraph::all_between_valleys() const {
       extreme = o;
     }
   }
-  Remade remade(size(), true);
+  RematSet remade(size(), true);
   for (const size_t valley : valleys)
     for (size_t t = 0; t < size(); ++t)
       if (tensors_[t].maker <= valley && last_reader[t] > valley) remade[t] = false;
   return effective(remade);
 }
 
-std::vector<Remade> RemakeGraph::pieces(const Remade& remade) const {
-  const Remade made = effective(remade);
+std::vector<RematSet> RematGraph::pieces(const RematSet& remade) const {
+  const RematSet made = effective(remade);
   const Runs found = runs(made);
   std::vector<size_t> group(operations_.size());
   std::iota(group.begin(), group.end(), size_t{0});
@@ -330,20 +331,20 @@ std::vector<Remade> RemakeGraph::pieces(const Remade& remade) const {
         group[std::max(a, b)] = std::min(a, b);
       }
   }
-  std::map<size_t, Remade> by_root;
+  std::map<size_t, RematSet> by_root;
   for (size_t t = 0; t < size(); ++t) {
     if (!made[t]) continue;
-    Remade& piece = by_root.try_emplace(root(tensors_[t].maker), nothing()).first->second;
+    RematSet& piece = by_root.try_emplace(root(tensors_[t].maker), nothing()).first->second;
     piece[t] = true;
   }
-  std::vector<Remade> all;
+  std::vector<RematSet> all;
   for (auto& [unused, piece] : by_root) all.push_back(std::move(piece));
   return all;
 }
 
-RemadeNames RemakeGraph::names(const Remade& remade) const {
-  RemadeNames all;
-  const Remade made = effective(remade);
+RematNames RematGraph::names(const RematSet& remade) const {
+  RematNames all;
+  const RematSet made = effective(remade);
   for (size_t t = 0; t < size(); ++t)
     if (made[t]) all.insert(tensors_[t].name);
   return all;
