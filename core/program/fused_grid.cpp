@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <map>
 #include <numeric>
 
 namespace mtfc {
@@ -33,21 +32,21 @@ bool in_order(const Dims& part, const Dims& all) {
 
 class GridFinder {
  public:
-  GridFinder(const EntryPoint& entry, std::span<const Step> members,
+  GridFinder(const EntryPoint& entry, std::span<const Step* const> members,
              const std::function<bool(ValueId)>& is_needed, const Mesh& mesh)
       : entry_(entry), members_(members), is_needed_(is_needed), mesh_(mesh) {}
 
   std::optional<FusedGrid> run() {
     for (size_t p = 0; p < members_.size(); ++p) {
-      const std::optional<MemberKind> kind = member_kind(entry_, members_[p]);
+      const std::optional<MemberKind> kind = member_kind(entry_, *members_[p]);
       if (!kind) return std::nullopt;
       kinds_.push_back(*kind);
-      for (const ValueId id : members_[p].outputs)
-        if (!made_by_.emplace(id, p).second) return std::nullopt;
     }
-    for (const Step& member : members_)
-      for (const ValueId id : member.inputs)
-        if (id != root_of(entry_, id) && made_by_.count(root_of(entry_, id)) > 0) return std::nullopt;
+    for (size_t p = 0; p < members_.size(); ++p)
+      if (maker(output(p)) != p) return std::nullopt;
+    for (const Step* member : members_)
+      for (const ValueId id : member->inputs)
+        if (id != root_of(entry_, id) && maker(root_of(entry_, id))) return std::nullopt;
     if (!choose_dims() || !choose_sharding() || !choose_rows()) return std::nullopt;
     if (!find_stages() || !fits_cache()) return std::nullopt;
     return std::move(grid_);
@@ -57,7 +56,14 @@ class GridFinder {
   static size_t index(int id) { return static_cast<size_t>(id); }
   const Value& value(ValueId id) const { return entry_.values[id]; }
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
-  const Dims& result(size_t p) const { return dims(members_[p].outputs[0]); }
+  ValueId output(size_t p) const { return members_[p]->outputs[0]; }
+  // The first member that makes the value, or nothing. A unit has few members.
+  std::optional<size_t> maker(ValueId id) const {
+    for (size_t p = 0; p < members_.size(); ++p)
+      if (output(p) == id) return p;
+    return std::nullopt;
+  }
+  const Dims& result(size_t p) const { return dims(output(p)); }
   Extent extent(const Dims& of) const { return grid_.extent(of); }
 
   // Chooses the dimensions of the largest tensor, in the order that outputs of this size have, or else
@@ -65,35 +71,37 @@ class GridFinder {
   bool choose_dims() {
     const Dims* most = &result(0);
     for (size_t p = 0; p < members_.size(); ++p) {
-      const Dims& size = kinds_[p] == MemberKind::kReduction ? dims(members_[p].inputs[0]) : result(p);
+      const Dims& size = kinds_[p] == MemberKind::kReduction ? dims(members_[p]->inputs[0]) : result(p);
       if (size.size() > most->size()) most = &size;
     }
     const Dims* chosen = nullptr;
     for (size_t p = 0; p < members_.size(); ++p)
-      if (is_needed_(members_[p].outputs[0]) && same_names(result(p), *most)) {
+      if (is_needed_(output(p)) && same_names(result(p), *most)) {
         if (chosen && *chosen != result(p)) return false;
         chosen = &result(p);
       }
-    for (const Step& member : members_)
-      for (const ValueId id : member.inputs)
-        if (!chosen && made_by_.count(id) == 0 && same_names(dims(id), *most)) chosen = &dims(id);
+    for (const Step* member : members_)
+      for (const ValueId id : member->inputs)
+        if (!chosen && !maker(id) && same_names(dims(id), *most)) chosen = &dims(id);
     grid_.dims = chosen ? *chosen : *most;
     return true;
   }
 
   // Returns false unless every value has only dimensions of the grid, each split in only one way.
   bool choose_sharding() {
-    std::map<std::string, const AxisList*> axes;
-    for (const Step& member : members_)
-      for (const std::vector<ValueId>* values : {&member.inputs, &member.outputs})
+    std::vector<const AxisList*> axes(grid_.dims.size());
+    for (const Step* member : members_)
+      for (const std::vector<ValueId>* values : {&member->inputs, &member->outputs})
         for (const ValueId id : *values)
           for (size_t i = 0; i < dims(id).size(); ++i) {
-            if (!contains(grid_.dims, dims(id)[i].name)) return false;
+            const int at = position(grid_.dims, dims(id)[i].name);
+            if (at < 0) return false;
             const AxisList& own = value(id).sharding.dims[i];
-            const auto [known, added] = axes.emplace(dims(id)[i].name, &own);
-            if (!added && *known->second != own) return false;
+            const AxisList*& known = axes[index(at)];
+            if (known && *known != own) return false;
+            known = &own;
           }
-    for (const Dim& dim : grid_.dims) grid_.sharding.dims.push_back(*axes.at(dim.name));
+    for (const AxisList* split : axes) grid_.sharding.dims.push_back(*split);
     return true;
   }
 
@@ -114,14 +122,14 @@ class GridFinder {
     }
     // An input that is repeated for every row is best read in place, so its dimensions become the columns.
     if (!rows)
-      for (const Step& member : members_)
-        for (const ValueId id : member.inputs)
+      for (const Step* member : members_)
+        for (const ValueId id : member->inputs)
           if (!rows && !dims(id).empty() && dims(id).size() < all.size() &&
               std::equal(dims(id).begin(), dims(id).end(), all.last(dims(id).size()).begin()))
             rows = all.size() - dims(id).size();
     grid_.row_dims = rows.value_or(0);
     for (size_t p = 0; p < members_.size(); ++p)
-      if (is_needed_(members_[p].outputs[0]) && !in_order(result(p), grid_.dims)) return false;
+      if (is_needed_(output(p)) && !in_order(result(p), grid_.dims)) return false;
     return true;
   }
 
@@ -131,15 +139,15 @@ class GridFinder {
     grid_.stage.assign(members_.size(), 0);
     for (size_t p = 0; p < members_.size(); ++p) {
       const Extent made = extent(result(p));
-      for (const ValueId id : members_[p].inputs) {
-        const auto maker = made_by_.find(id);
-        if (maker == made_by_.end()) continue;
-        if (maker->second >= p || ready[maker->second] < 0) return false;
-        grid_.stage[p] = std::max(grid_.stage[p], ready[maker->second]);
+      for (const ValueId id : members_[p]->inputs) {
+        const std::optional<size_t> by = maker(id);
+        if (!by) continue;
+        if (*by >= p || ready[*by] < 0) return false;
+        grid_.stage[p] = std::max(grid_.stage[p], ready[*by]);
       }
       ready[p] = grid_.stage[p];
       if (kinds_[p] != MemberKind::kReduction) continue;
-      const Extent from = extent(dims(members_[p].inputs[0]));
+      const Extent from = extent(dims(members_[p]->inputs[0]));
       if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
       // Devices with different columns would cut the rows into different blocks, but the values that they
       // share must be the same bit for bit.
@@ -152,7 +160,7 @@ class GridFinder {
     std::iota(grid_.order.begin(), grid_.order.end(), 0);
     const auto rank = [&](int p) {
       const bool reduces = kinds_[index(p)] == MemberKind::kReduction;
-      const Extent worked = extent(reduces ? dims(members_[index(p)].inputs[0]) : result(index(p)));
+      const Extent worked = extent(reduces ? dims(members_[index(p)]->inputs[0]) : result(index(p)));
       return std::pair(grid_.stage[index(p)], worked == Extent::kElement);
     };
     std::stable_sort(grid_.order.begin(), grid_.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
@@ -164,22 +172,21 @@ class GridFinder {
   void postpone() {
     for (size_t p = members_.size(); p-- > 0;) {
       if (kinds_[p] == MemberKind::kReduction || extent(result(p)) != Extent::kElement) continue;
-      if (is_needed_(members_[p].outputs[0]) || reads_elements_made_here(p)) continue;
+      if (is_needed_(output(p)) || reads_elements_made_here(p)) continue;
       std::optional<int> used;
       for (size_t user = p + 1; user < members_.size(); ++user)
-        for (const ValueId id : members_[user].inputs)
-          if (id == members_[p].outputs[0]) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
+        for (const ValueId id : members_[user]->inputs)
+          if (id == output(p)) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
       if (used) grid_.stage[p] = *used;
     }
   }
 
   // True if a member reads elements made in this step, other than those that can be postponed as well.
   bool reads_elements_made_here(size_t p) const {
-    return std::any_of(members_[p].inputs.begin(), members_[p].inputs.end(), [&](ValueId id) {
-      const auto maker = made_by_.find(id);
-      return maker != made_by_.end() && extent(dims(id)) == Extent::kElement &&
-             (is_needed_(id) || kinds_[maker->second] == MemberKind::kReduction ||
-              reads_elements_made_here(maker->second));
+    return std::any_of(members_[p]->inputs.begin(), members_[p]->inputs.end(), [&](ValueId id) {
+      const std::optional<size_t> by = maker(id);
+      return by && extent(dims(id)) == Extent::kElement &&
+             (is_needed_(id) || kinds_[*by] == MemberKind::kReduction || reads_elements_made_here(*by));
     });
   }
 
@@ -204,11 +211,10 @@ class GridFinder {
   }
 
   const EntryPoint& entry_;
-  std::span<const Step> members_;
+  std::span<const Step* const> members_;
   const std::function<bool(ValueId)>& is_needed_;
   const Mesh& mesh_;
   std::vector<MemberKind> kinds_;
-  std::map<ValueId, size_t> made_by_;
   FusedGrid grid_;
 };
 
@@ -254,14 +260,16 @@ Dims FusedGrid::dims_of(Extent extent) const {
   return {};
 }
 
-std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> members,
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step* const> members,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh) {
   return GridFinder(entry, members, is_needed, mesh).run();
 }
 
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh) {
+  std::vector<const Step*> members;
+  for (const Step& member : fused.members()) members.push_back(&member);
   return find_grid(
-      entry, fused.members(),
+      entry, members,
       [&](ValueId id) {
         return std::find(fused.outputs.begin(), fused.outputs.end(), id) != fused.outputs.end();
       },

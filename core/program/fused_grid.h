@@ -56,7 +56,7 @@ struct FusedGrid {
 /// The grid on which `members` can form one fused step whose outputs are the values that fulfil `is_needed`;
 /// nothing if they can't. Each member must come after those that it reads. The number of devices does not
 /// matter.
-std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> members,
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step* const> members,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh);
 /// The grid of an existing fused step.
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh);

@@ -71,10 +71,13 @@ std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUs
 
 // One step that does the work of the unit. Adds the values of the constants in it to the entry.
 Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit& unit, const Mesh& mesh) {
-  std::vector<Step> members = uses.steps(unit);
+  std::vector<Step> members;
+  for (const StepIndex s : unit) members.push_back(uses.step(s));
   if (!uses.keeps_all()) members = with_own_constants(partitioned, uses, std::move(members));
   const auto is_needed = [&](ValueId id) { return uses.is_needed_outside(unit, id); };
-  const std::optional<FusedGrid> grid = find_grid(uses.entry(), members, is_needed, mesh);
+  std::vector<const Step*> pointers;
+  for (const Step& member : members) pointers.push_back(&member);
+  const std::optional<FusedGrid> grid = find_grid(uses.entry(), pointers, is_needed, mesh);
   check_invariant(grid.has_value(), "what was to be fused does not fit together");
 
   const Step& last = uses.step(unit.back());

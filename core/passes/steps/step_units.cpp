@@ -175,45 +175,38 @@ class UnitOrder {
 }  // namespace
 
 StepUses::StepUses(const PartitionedEntry& partitioned, bool keep_all)
-    : entry_(partitioned.entry), keep_all_(keep_all) {
+    : entry_(partitioned.entry), keep_all_(keep_all), uses_(entry_.values.size()) {
+  const auto used = [&](ValueId id) -> Uses& { return uses_[root_of(entry_, id)]; };
   for (const StepIndex s : entry_.steps.ids()) {
     const Step& step = entry_.steps[s];
-    const std::optional<MemberKind> kind = member_kind(entry_, step);
-    fusible_.push_back(kind && *kind != MemberKind::kConstant);
-    for (const ValueId id : step.inputs) readers_[root(id)].push_back(s);
+    kinds_.push_back(member_kind(entry_, step));
+    copies_.push_back(tensor_name(step.name).ends_with(kAgain));
+    for (const ValueId id : step.inputs) used(id).readers.push_back(s);
     if (step.kind() == StepKind::kStart) continue;
-    for (const ValueId id : step.outputs) maker_[root(id)] = s;
+    for (const ValueId id : step.outputs) used(id).maker = s;
   }
-  for (const Binding& output : entry_.outputs) kept_.insert(root(output.value));
-  for (const auto& [variable, fresh] : partitioned.assignments) kept_.insert(root(fresh));
+  for (const Binding& output : entry_.outputs) used(output.value).is_kept = true;
+  for (const auto& [variable, fresh] : partitioned.assignments) used(fresh).is_kept = true;
 }
 
-std::vector<Step> StepUses::steps(const Unit& unit) const {
-  std::vector<Step> found;
+std::vector<const Step*> StepUses::steps(const Unit& unit) const {
+  std::vector<const Step*> found;
   found.reserve(unit.size());
-  for (const StepIndex s : unit) found.push_back(step(s));
+  for (const StepIndex s : unit) found.push_back(&step(s));
   return found;
 }
 
-bool StepUses::is_constant(StepIndex s) const {
-  return s != StepIndex() && step(s).kind() == StepKind::kKernel &&
-         member_kind(entry_, step(s)) == MemberKind::kConstant;
+const StepUses::Uses& StepUses::uses(ValueId id) const {
+  static const Uses kNone;
+  const ValueId root = root_of(entry_, id);
+  return uses_.has(root) ? uses_[root] : kNone;
 }
 
-StepIndex StepUses::maker(ValueId id) const {
-  const auto at = maker_.find(root(id));
-  return at == maker_.end() ? StepIndex() : at->second;
-}
+StepIndex StepUses::maker(ValueId id) const { return uses(id).maker; }
 
-const std::vector<StepIndex>& StepUses::readers(ValueId id) const {
-  static const std::vector<StepIndex> kNone;
-  const auto at = readers_.find(root(id));
-  return at == readers_.end() ? kNone : at->second;
-}
+const std::vector<StepIndex>& StepUses::readers(ValueId id) const { return uses(id).readers; }
 
-bool StepUses::is_kept(ValueId id) const {
-  return keep_all_ || kept_.count(root(id)) > 0;
-}
+bool StepUses::is_kept(ValueId id) const { return keep_all_ || uses(id).is_kept; }
 
 bool StepUses::is_needed_outside(const Unit& unit, ValueId id) const {
   if (is_kept(id)) return true;

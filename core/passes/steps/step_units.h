@@ -6,10 +6,10 @@
 //
 //   0 h = add(x, b)   1 start r(g)   2 y = relu(h)   3 wait r        units {0, 2}, {1}, {3}
 
-#include <map>
-#include <set>
+#include <optional>
 #include <vector>
 
+#include "core/program/fused_grid.h"
 #include "core/program/partitioned_entry.h"
 
 namespace mtfc {
@@ -26,13 +26,13 @@ class StepUses {
 
   const EntryPoint& entry() const { return entry_; }
   const Step& step(StepIndex s) const { return entry_.steps[s]; }
-  std::vector<Step> steps(const Unit& unit) const;
+  std::vector<const Step*> steps(const Unit& unit) const;
   bool keeps_all() const { return keep_all_; }
   /// True if the step can be a member of a fused step. Constants are not: they are repeated in it.
-  bool is_fusible(StepIndex s) const { return fusible_[s]; }
-  bool is_constant(StepIndex s) const;
+  bool is_fusible(StepIndex s) const { return kinds_[s] && !is_constant(s); }
+  bool is_constant(StepIndex s) const { return kinds_.has(s) && kinds_[s] == MemberKind::kConstant; }
   /// True if the step makes something again (kAgain).
-  bool is_copy(StepIndex s) const { return tensor_name(step(s).name).ends_with(kAgain); }
+  bool is_copy(StepIndex s) const { return copies_[s]; }
   /// The step that makes the value, the wait for that of a collective, or StepIndex().
   StepIndex maker(ValueId id) const;
   /// The steps that read the value, ascending.
@@ -43,14 +43,19 @@ class StepUses {
   bool is_needed_outside(const Unit& unit, ValueId id) const;
 
  private:
-  ValueId root(ValueId id) const { return root_of(entry_, id); }
+  struct Uses {
+    StepIndex maker = {};
+    std::vector<StepIndex> readers = {};
+    bool is_kept = false;
+  };
+  // The uses of the value with all its aliases.
+  const Uses& uses(ValueId id) const;
 
   const EntryPoint& entry_;
   bool keep_all_;
-  PerStep<bool> fusible_;
-  std::map<ValueId, std::vector<StepIndex>> readers_;  // of roots
-  std::map<ValueId, StepIndex> maker_;                 // of roots
-  std::set<ValueId> kept_;                             // roots
+  PerStep<std::optional<MemberKind>> kinds_;
+  PerStep<bool> copies_;
+  PerValue<Uses> uses_;  // of roots; those of aliases are empty
 };
 
 /// All steps of the entry point in units, each after those that it depends on.
