@@ -18,20 +18,8 @@ constexpr const char* kTrain = "train";
 constexpr int kMostTries = 48;         // programs that are compiled to keep single tensors after all ...
 constexpr int kFewTries = 8;           // ... and where programs are large
 constexpr size_t kLarge = 2000;        // forward tensors
+constexpr double kLeastSlope = 0.05;   // of a peak, as a guess: its bytes per byte that is kept
 constexpr double kWorthTrying = 0.01;  // the part of the extra time that a kind of pieces must take
-
-// Binary search: the least number in [low, high] for which `holds` is true. It is known to hold for `high`.
-template <typename Holds>
-size_t least_that(size_t low, size_t high, Holds holds) {
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (holds(middle))
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return high;
-}
 
 RematSet united(RematSet a, const RematSet& b) {
   for (size_t t = 0; t < a.size(); ++t) a[t] = a[t] || b[t];
@@ -58,9 +46,9 @@ struct FitTask {
 
 class Fitting {
  public:
-  // The programs that it tries keep to `plan`.
-  Fitting(const FitTask& task, const Plan& plan, const RematGraph& graph)
-      : task_(task), plan_(plan), limit_(task.limit), graph_(graph), effort_(task.effort) {}
+  // The programs that it tries keep to `plan`. `memory`: the peak if nothing is computed again.
+  Fitting(const FitTask& task, const Plan& plan, const RematGraph& graph, int64_t memory)
+      : task_(task), plan_(plan), limit_(task.limit), graph_(graph), memory_(memory), effort_(task.effort) {}
 
   // The choice, or nothing if none that was tried fits.
   std::optional<RematSet> choose() {
@@ -91,16 +79,75 @@ class Fitting {
   }
   bool fits(const RematSet& remade) { return peak(remade) <= limit_; }
 
+  // A choice as a point: the bytes that it keeps, and its peak. A try takes a compilation, so that peaks are guessed:
+  // they fall as what is kept does, and between two known points in proportion.
+  struct Point {
+    double kept;
+    double peak;
+  };
+  Point tried(const RematSet& choice) {
+    return {static_cast<double>(graph_.kept_bytes(choice)), static_cast<double>(peak(choice))};
+  }
+  // The bytes that a choice may keep, as a guess from a point and a slope in bytes of the peak per byte that is kept.
+  double may_keep(const Point& point, double slope) const {
+    return point.kept + (static_cast<double>(limit_) - point.peak) / std::max(slope, kLeastSlope);
+  }
+  // The least number in [low, high) of which the choice keeps at most `bytes`, or the last one.
+  template <typename ChoiceAt>
+  size_t least_that_keeps(double bytes, size_t low, size_t high, ChoiceAt choice_at) const {
+    size_t last = high - 1;
+    while (low < last)
+      if (const size_t at = low + (last - low) / 2;
+          static_cast<double>(graph_.kept_bytes(choice_at(at))) <= bytes)
+        last = at;
+      else
+        low = at + 1;
+    return last;
+  }
+
+  // Returns the least number in [low, high] of which the choice fits, where greater ones keep less. That of `high` is
+  // known to fit. Every third try halves the rest.
+  template <typename ChoiceAt>
+  size_t least_that_fits(size_t low, size_t high, ChoiceAt choice_at) {
+    Point within = tried(choice_at(high));
+    double slope = 1;
+    for (int tries = 1; low < high; ++tries) {
+      const size_t middle = tries % 3 == 0 ? low + (high - low) / 2
+                                           : least_that_keeps(may_keep(within, slope), low, high, choice_at);
+      const Point point = tried(choice_at(middle));
+      if (point.kept > within.kept) slope = (point.peak - within.peak) / (point.kept - within.kept);
+      if (point.peak <= static_cast<double>(limit_)) {
+        high = middle;
+        within = point;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return high;
+  }
+
+  // The number of a corner that fits, or 0. What is kept is not all that counts: where the last corner does not fit,
+  // which keeps least, an earlier one may.
+  size_t fitting_corner(const std::vector<RematSet>& corners) {
+    const auto corner = [&](size_t i) { return corners[i]; };
+    const Point first{static_cast<double>(graph_.kept_bytes(corners[0])), static_cast<double>(memory_)};
+    const size_t last = corners.size() - 1;
+    if (last == 0 || fits(corners[last])) return last;
+    if (effort_ == FitEffort::kLittle) return 0;
+    for (size_t i = least_that_keeps(may_keep(first, 1), 1, last, corner); i < last; ++i)
+      if (fits(corners[i])) return i;
+    for (size_t i = last - 1; i > 0; --i)
+      if (fits(corners[i])) return i;
+    return 0;
+  }
+
   // The first corner that fits, less those pieces of its difference to the corner before that are not needed.
   std::optional<RematSet> cheapest_corner() {
     const std::vector<RematSet> corners = graph_.corners();
-    // The memory of what is kept is not all that counts: where the last corner does not fit, another one may.
-    size_t last = corners.size() - 1;
+    const size_t last = fitting_corner(corners);
     const RematSet between = graph_.all_between_valleys();
-    if (effort_ == FitEffort::kLittle && last > 0 && !fits(corners[last])) last = 0;
-    while (last > 0 && !fits(corners[last])) --last;
     if (last == 0) return fits(between) ? std::optional(between) : std::nullopt;
-    const size_t first = least_that(1, last, [&](size_t i) { return fits(corners[i]); });
+    const size_t first = least_that_fits(1, last, [&](size_t i) { return corners[i]; });
     const RematSet& lower = corners[first - 1];
     std::vector<RematSet> pieces;
     for (const RematSet& piece : graph_.pieces(corners[first])) {
@@ -114,7 +161,7 @@ class Fitting {
     };
     const RematSet all = with_first(pieces.size());
     if (!fits(all)) return corners[first];
-    return with_first(least_that(0, pieces.size(), [&](size_t count) { return fits(with_first(count)); }));
+    return with_first(least_that_fits(0, pieces.size(), with_first));
   }
 
   // The tensors of pieces of one kind have the same names but for the numbers of layers.
@@ -147,9 +194,7 @@ class Fitting {
         for (size_t i = count; i < pieces.size(); ++i) fewer = without_these(std::move(fewer), pieces[i]);
         return fewer;
       };
-      const size_t count =
-          least_that(0, pieces.size(), [&](size_t first) { return fits(with_first(first)); });
-      const RematSet fewer = with_first(count);
+      const RematSet fewer = with_first(least_that_fits(0, pieces.size(), with_first));
       if (graph_.seconds(fewer) <= graph_.seconds(remade)) remade = fewer;
     }
     return graph_.effective(remade);
@@ -214,6 +259,7 @@ class Fitting {
   const Plan& plan_;
   int64_t limit_;
   const RematGraph& graph_;
+  int64_t memory_;
   FitEffort effort_;
   std::map<RematSet, int64_t> peaks_;
 };
@@ -269,7 +315,7 @@ FittedProgram recomputed_within(const FitTask& task, const Plan& plan) {
   const RematGraph graph(parts, fitted.program, *train, hardware);
   // Only what is computed again is new, if a plan was chosen.
   Plan again = train->plan ? with_shardings(plan, fitted.program, *train) : plan;
-  Fitting fitting(task, again, graph);
+  Fitting fitting(task, again, graph, made.memory_before);
   const std::optional<RematSet> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};

@@ -124,6 +124,9 @@ RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Prog
     // A region computes a copy of this tensor again, so the tensor itself is not kept.
     for (const TensorId id : graph.tensors().ids())
       if (numbers[id] >= 0 && graph.find(graph.tensor(id).name + std::string(kAgain)) != kNoTensor) keep(id);
+    // A constant takes no memory to speak of.
+    for (const Node& node : graph.nodes())
+      if (node.kind == NodeKind::kOp && node.op->traits.is_constant) keep(node.results[0]);
     for (const NamedTensor& output : part.graph.outputs) keep(output.tensor);
     for (const Assignment& assignment : part.graph.assignments) keep(assignment.value);
   }
