@@ -40,6 +40,13 @@ constexpr size_t kSomeOptions = 12;
 // The entries of tables for a first solution in a choice that may have to end early.
 constexpr size_t kSmallTable = size_t{1} << 12;
 
+bool moves_directly(const ShardedEntry& entry) {
+  const auto is_direct = [](const PlannedForm& form) { return form.way == ReshardWay::kDirect; };
+  return std::any_of(entry.forms.begin(), entry.forms.end(),
+                     [&](const auto& forms) { return std::any_of(forms.begin(), forms.end(), is_direct); }) ||
+         std::any_of(entry.parts.begin(), entry.parts.end(), moves_directly);
+}
+
 class PlanChoice {
  public:
   /// `most`: the options of each node that are looked at.
@@ -112,6 +119,7 @@ class PlanChoice {
       outputs.push_back(form(outputs_.at(graph_.scopes[0].flat(output.tensor))));
     size_t scope = 0;
     plan.entry = decided(std::move(entry_), std::move(outputs), scope);
+    plan.is_free = plan.is_free || moves_directly(plan.entry);
     return plan;
   }
 
@@ -403,6 +411,10 @@ class PlanChoice {
     return made;
   }
 
+  PlannedForm form_from(FlatTensorId id, const Sharding& to, const Sharding& from) const {
+    return {to, from, prices_.way(graph_.type(id), from, to, can_hide_[id])};
+  }
+
   std::vector<PlannedForm> planned_forms(FlatTensorId id) const {
     const TensorUses& uses = uses_[id];
     std::vector<PlannedForm> planned;
@@ -410,14 +422,14 @@ class PlanChoice {
     Sharding source = form(uses.made);
     std::vector<Sharding> known = {source};
     if (fixed(id) && *fixed(id) != source) {
-      planned.push_back({*fixed(id), source});
+      planned.push_back(form_from(id, *fixed(id), source));
       source = *fixed(id);
       known = {source};
     }
     if (uses.choice >= 0)
       for (const auto& [to, from] :
            forms_.making(held(id), source, uses.sets->sets[value(uses.choice)]).steps) {
-        planned.push_back({to, from});
+        planned.push_back(form_from(id, to, from));
         known.push_back(to);
       }
     for (const Use& use : uses.read) {
@@ -427,7 +439,7 @@ class PlanChoice {
           std::min_element(known.begin(), known.end(), [&](const Sharding& a, const Sharding& b) {
             return forms_.move(held(id), a, needed) < forms_.move(held(id), b, needed);
           });
-      planned.push_back({needed, *cheapest});
+      planned.push_back(form_from(id, needed, *cheapest));
       known.push_back(needed);
     }
     return planned;

@@ -62,18 +62,21 @@ class Options {
                                   call_.graph.tensor(node_.results[0]).name, kMostOptions),
                       "annotate its operands or its result, so that fewer axes reach its dimensions",
                       node_.origin->location);
-    if (call_.by_rules) option.cost.departures = departures(option);
+    if (call_.by_rules) option.cost += prices_.of(departures(option));
     found_.emplace_back(parts, std::move(option));
   }
 
-  // By rules: the number of results that the option splits otherwise than they say, and of sums that it does not take
-  // whole. Of equal plans, the one is taken that reduces a sum where it is made, beside others that may go with it.
-  int64_t departures(const NodeOption& option) const {
-    int64_t count = 0;
+  // By rules: where the option departs from them. Of equal plans, the one is taken that departs least, and that reduces
+  // a sum where it is made, beside others that may go with it.
+  PlanPrices::Departures departures(const NodeOption& option) const {
+    PlanPrices::Departures made;
     for (size_t i = 0; i < option.results.size(); ++i)
-      count += option.results[i].dims != stated(call_.result_lists[i]).dims;
-    for (const Sharding& operand : option.operands) count += static_cast<int64_t>(operand.partial.size());
-    return count;
+      made.results += option.results[i].dims != stated(call_.result_lists[i]).dims;
+    for (size_t i = 0; i < option.operands.size(); ++i) {
+      made.operands += option.operands[i].dims != stated(call_.operand_lists[i]).dims;
+      made.sums += static_cast<int64_t>(option.operands[i].partial.size());
+    }
+    return made;
   }
 
   // -- operations with factors --

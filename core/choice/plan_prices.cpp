@@ -60,18 +60,36 @@ PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const
     const MoveCost cost = reshard_cost(type, from, to, mesh_);
     return cost_of_moves(cost.bytes, cost.collectives, can_hide);
   }
-  PlanCost cost;
-  Sharding now = from;
-  for (const Move& move : plan_reshard(type.dims, from, to, mesh_)) {
+  const auto cost = [&](ReshardWay way) {
+    return timed(type, from, plan_reshard(type.dims, from, to, mesh_, way), can_hide);
+  };
+  return std::min(cost(ReshardWay::kFewestBytes), cost(ReshardWay::kDirect));
+}
+
+ReshardWay PlanPrices::way(const TensorType& type, const Sharding& from, const Sharding& to,
+                           bool can_hide) const {
+  if (!hardware_) return ReshardWay::kFewestBytes;
+  const std::vector<Move> fewest = plan_reshard(type.dims, from, to, mesh_, ReshardWay::kFewestBytes),
+                          direct = plan_reshard(type.dims, from, to, mesh_, ReshardWay::kDirect);
+  return timed(type, from, direct, can_hide) < timed(type, from, fewest, can_hide) ? ReshardWay::kDirect
+                                                                                   : ReshardWay::kFewestBytes;
+}
+
+// The moves one after the other, on the hardware. A form that is not the producer's comes from memory to a kernel that
+// could else have been fused with the producer.
+PlanCost PlanPrices::timed(const TensorType& type, Sharding from, const std::vector<Move>& moves,
+                           bool can_hide) const {
+  PlanCost cost{moves.empty() ? 0 : priced(hardware_->step_overhead_s)};
+  for (const Move& move : moves) {
     if (move.collective) {
       const int64_t bytes =
-          planned_elements_sent(*move.collective, {type.dims, now, move.to, mesh_}) * size_of(type.dtype);
+          planned_elements_sent(*move.collective, {type.dims, from, move.to, mesh_}) * size_of(type.dtype);
       const CollectiveTime time = collective_time(move.collective->kind, move.collective->axes, mesh_,
                                                   static_cast<double>(bytes), *hardware_);
       const double share = can_hide && time.overlaps ? 1 - hidden_ : 1;
       cost += {priced(share * (time.seconds() - time.own_s) + time.own_s), 1, bytes, 0, can_hide ? 0 : bytes};
     }
-    now = move.to;
+    from = move.to;
   }
   return cost;
 }

@@ -14,6 +14,7 @@
 #include "core/cost/hardware.h"
 #include "core/graph/op_def.h"
 #include "core/program/plan_figures.h"
+#include "core/program/reshard.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
@@ -28,27 +29,47 @@ inline constexpr int64_t kCostPerByte = kPlanFlopsPerByte;
 struct PlanHardware {
   const Hardware* hardware = nullptr;  // nullptr: plans are compared by bytes and flops
   double hidden = 0;                   // the share of a collective that kernels hide if they can
+  bool keeps_rules = false;  // operands are taken as rules split them before anything else is compared
 };
 
 class PlanPrices {
  public:
   /// `mesh` and the hardware must outlive it.
   PlanPrices(const Mesh& mesh, const PlanHardware& hardware)
-      : mesh_(mesh), hardware_(hardware.hardware), hidden_(hardware.hidden) {}
+      : mesh_(mesh),
+        hardware_(hardware.hardware),
+        hidden_(hardware.hidden),
+        departure_(hardware.keeps_rules ? kCostPerByte << 32 : 0) {}
+
+  /// The ways in which an operation departs from rules, by rules.
+  struct Departures {
+    int64_t results = 0;   // split otherwise than rules say
+    int64_t operands = 0;  // taken otherwise
+    int64_t sums = 0;      // that pass through the operation
+  };
+  PlanCost of(const Departures& made) const {
+    return {made.operands * departure_, 0, 0, made.results + made.sums, 0};
+  }
 
   /// One use of an operation on the busiest device.
   PlanCost operation(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results) const;
   /// Moves between devices that send so many bytes by exchanges over the axes; none if there are no bytes to send.
   PlanCost exchange(int64_t bytes, const AxisList& axes) const;
-  /// One reshard; impossible if it would make whole values partial. `can_hide`: kernels can hide it.
+  /// One reshard in the cheapest way; impossible if it would make whole values partial. `can_hide`: kernels can hide
+  /// it.
   PlanCost reshard(const TensorType& type, const Sharding& from, const Sharding& to, bool can_hide) const;
+  /// That way.
+  ReshardWay way(const TensorType& type, const Sharding& from, const Sharding& to, bool can_hide) const;
   /// Returns whether that reshard costs nothing, which takes less time to find out.
   bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const;
 
  private:
+  PlanCost timed(const TensorType& type, Sharding from, const std::vector<Move>& moves, bool can_hide) const;
+
   const Mesh& mesh_;
   const Hardware* hardware_;
   double hidden_;
+  int64_t departure_;  // the cost of an operand that is taken otherwise than rules say
 };
 
 }  // namespace mtfc

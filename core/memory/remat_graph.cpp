@@ -65,6 +65,11 @@ PlacedTensors least_tensors(const Program& program, const EntryPoint& entry) {
   return placed;
 }
 
+// A constant takes no memory to speak of.
+int64_t bytes_kept(const Node& maker, const LocalType& result) {
+  return maker.kind == NodeKind::kOp && maker.op->traits.is_constant ? 0 : bytes_of(result);
+}
+
 }  // namespace
 
 RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Program& program,
@@ -110,7 +115,7 @@ RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Prog
           operation.seconds += at->second.collective_s / static_cast<double>(part.times);
         numbers[id] = static_cast<int>(tensors_.size());
         operation.results.push_back(tensors_.size());
-        tensors_.push_back({graph.tensor(id).name, bytes_of(local(id)), operations_.size(), false});
+        tensors_.push_back({graph.tensor(id).name, bytes_kept(node, local(id)), operations_.size(), false});
       }
       operation.seconds *= static_cast<double>(part.times);
       operations_.push_back(std::move(operation));
@@ -124,9 +129,6 @@ RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Prog
     // A region computes a copy of this tensor again, so the tensor itself is not kept.
     for (const TensorId id : graph.tensors().ids())
       if (numbers[id] >= 0 && graph.find(graph.tensor(id).name + std::string(kAgain)) != kNoTensor) keep(id);
-    // A constant takes no memory to speak of.
-    for (const Node& node : graph.nodes())
-      if (node.kind == NodeKind::kOp && node.op->traits.is_constant) keep(node.results[0]);
     for (const NamedTensor& output : part.graph.outputs) keep(output.tensor);
     for (const Assignment& assignment : part.graph.assignments) keep(assignment.value);
   }

@@ -253,9 +253,16 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   return program;
 }
 
-// Compiles with the plan of least cost. With hardware, two more plans are chosen by predicted times, unless rules leave
-// nothing to choose. They differ in how much of the collectives that only updates of weights wait for is assumed to be
-// hidden by kernels. The plan with the shortest predicted step is taken.
+// The ways to choose plans for the hardware that are worth comparing. They differ in how much of the collectives that
+// only updates of weights wait for is assumed to be hidden by kernels. By rules, one keeps to them as far as it can.
+std::vector<PlanHardware> ways_to_choose(const Hardware* hardware, bool by_rules) {
+  std::vector<PlanHardware> ways = {{hardware, 0.0}, {}, {hardware, 0.9}};
+  if (by_rules) ways.push_back({hardware, 0.0, true});
+  return ways;
+}
+
+// Compiles with the plan of least cost. With hardware, several plans are chosen, unless rules leave nothing to choose,
+// and the one with the shortest predicted step is taken.
 Program compile_best(const Compilation& compilation, const CompileOptions& options) {
   const auto compiled = [&](Choice& choice, const CompileOptions& how) {
     return compile_chosen(compilation, how, choice);
@@ -268,11 +275,10 @@ Program compile_best(const Compilation& compilation, const CompileOptions& optio
   if (!compilation.by_rules()) trial.entries = {deciding};
   std::optional<Program> best;
   double shortest = std::numeric_limits<double>::infinity();
-  for (const PlanHardware& hardware :
-       {PlanHardware{}, PlanHardware{options.hardware, 0.0}, PlanHardware{options.hardware, 0.9}})
+  for (const PlanHardware& way : ways_to_choose(options.hardware, compilation.by_rules())) {
+    if (best && options.ends_choice && options.ends_choice()) break;
     try {
-      if (best && options.ends_choice && options.ends_choice()) break;
-      Choice choice{hardware};
+      Choice choice{way};
       Program program = compiled(choice, trial);
       const bool is_free = choice.plan->is_free;
       const EntryPoint& step = *program.find(deciding);
@@ -287,6 +293,7 @@ Program compile_best(const Compilation& compilation, const CompileOptions& optio
       // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,
       // says what is wrong.
     }
+  }
   if (best && options.entries == trial.entries && !options.is_watched()) return *std::move(best);
   return compiled(taken, options);
 }

@@ -155,9 +155,12 @@ ReshardPlan windowed_plan(const Resharding& change) {
 
 }  // namespace
 
-std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
+std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh,
+                               ReshardWay way) {
   if (from == to) return {};
-  return planned({dims, from, to, mesh}).moves;
+  const Resharding change{dims, from, to, mesh};
+  if (way == ReshardWay::kDirect && to.windows.empty()) return DirectPlanner(change).plan();
+  return planned(change).moves;
 }
 
 MoveCost pieces_cost(const PieceCall& call, const Factor& moved, const std::vector<Sharding>& operands,

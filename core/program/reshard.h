@@ -1,9 +1,9 @@
 #pragma once
 // Resharding: the moves that take a tensor from one sharding to another, and the bytes that they send.
 //
-// The moves are those that together send the fewest bytes. A slice is free, and makes shards smaller before a
-// reduction. A reduce_scatter sends half as much as an all_reduce. An exchange of exact regions goes from any sharding
-// to any other. Examples over rows:2,cols:8:
+// The moves are those that together send the fewest bytes, unless a plan asks for the direct way. A slice is free, and
+// makes shards smaller before a reduction. A reduce_scatter sends half as much as an all_reduce. An exchange of exact
+// regions goes from any sharding to any other. Examples over rows:2,cols:8:
 //
 //   {b/rows} -> {b, c/cols}        slice to {b/rows, c/cols}, all_gather over rows
 //   {sum over rows} -> {b/rows+cols, c}
@@ -25,11 +25,20 @@ struct Move {
   bool operator==(const Move&) const = default;
 };
 
-/// The moves from one sharding to the other that send the fewest bytes; among these, the plan with the fewest
-/// collectives. The partial axes of `to` must be partial in `from`, too. Over meshes with so many axes that they split
-/// the tensor in thousands of ways, only slices, reductions and one further collective are considered. Windows may
-/// split `to`, but not `from`.
-std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh);
+/// How a tensor gets from one sharding to another.
+enum class ReshardWay {
+  // The moves that send the fewest bytes; among these, the fewest collectives. Over meshes with so many axes that they
+  // split the tensor in thousands of ways, only the direct way is considered.
+  kFewestBytes,
+  // Slices, reductions and at most one further collective. It may take less time, since a collective costs more than
+  // its bytes. Into windows, it is the same as the way with the fewest bytes.
+  kDirect,
+};
+
+/// The moves from one sharding to the other. The partial axes of `to` must be partial in `from`, too. Windows may split
+/// `to`, but not `from`.
+std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh,
+                               ReshardWay way = ReshardWay::kFewestBytes);
 
 /// The criteria by which plans are compared: bytes that the busiest device sends, move by move, then the number of
 /// collectives.
@@ -55,7 +64,7 @@ struct PieceCall {
 MoveCost pieces_cost(const PieceCall& call, const Factor& moved, const std::vector<Sharding>& operands,
                      const Sharding& result, const Mesh& mesh);
 
-/// The cost of the moves of plan_reshard().
+/// The cost of the moves of plan_reshard() with the fewest bytes.
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
 }  // namespace mtfc

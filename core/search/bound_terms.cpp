@@ -188,19 +188,25 @@ std::optional<int64_t> bytes_sent(const TensorType& type, const Sharding& from, 
   return collective_cost(move.collective->kind, amounts, size_of(type.dtype)).bytes_sent;
 }
 
-// Exactly the moves that are planned.
-BoundCost reshard_seconds(const Scene& scene, TensorId id, Sharding from, const Sharding& to,
+// The least of both ways to plan the moves.
+BoundCost reshard_seconds(const Scene& scene, TensorId id, const Sharding& from, const Sharding& to,
                           const Mesh& mesh) {
   const TensorType& type = scene.graph().type(id);
-  BoundCost cost;
-  for (const Move& move : plan_reshard(type.dims, from, to, mesh)) {
-    if (move.collective)
-      if (const std::optional<int64_t> sent = bytes_sent(type, from, move, mesh))
-        cost.add(cost_of(scene.input.least.collective(move.collective->kind, move.collective->axes,
-                                                      static_cast<double>(*sent))));
-    from = move.to;
-  }
-  return cost;
+  const auto seconds = [&](ReshardWay way) {
+    BoundCost cost;
+    Sharding now = from;
+    for (const Move& move : plan_reshard(type.dims, from, to, mesh, way)) {
+      if (move.collective)
+        if (const std::optional<int64_t> sent = bytes_sent(type, now, move, mesh))
+          cost.add(cost_of(scene.input.least.collective(move.collective->kind, move.collective->axes,
+                                                        static_cast<double>(*sent))));
+      now = move.to;
+    }
+    return cost;
+  };
+  BoundCost least = seconds(ReshardWay::kFewestBytes);
+  least.lower_to(seconds(ReshardWay::kDirect));
+  return least;
 }
 
 // A reduction of the tensor over an axis, in whatever way. Every other axis may split the tensor before the reduction,

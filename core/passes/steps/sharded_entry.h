@@ -14,6 +14,7 @@
 
 #include "core/graph/entry_graph.h"
 #include "core/program/partitioned_entry.h"
+#include "core/program/reshard.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/sharding.h"
 
@@ -35,6 +36,7 @@ struct Carry {
 struct PlannedForm {
   Sharding sharding;
   Sharding from;
+  ReshardWay way = ReshardWay::kFewestBytes;
 };
 
 struct ShardedEntry {

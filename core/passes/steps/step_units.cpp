@@ -202,11 +202,17 @@ const StepUses::Uses& StepUses::uses(ValueId id) const {
   return uses_.has(root) ? uses_[root] : kNone;
 }
 
-StepIndex StepUses::maker(ValueId id) const { return uses(id).maker; }
+StepIndex StepUses::maker(ValueId id) const {
+  return uses(id).maker;
+}
 
-const std::vector<StepIndex>& StepUses::readers(ValueId id) const { return uses(id).readers; }
+const std::vector<StepIndex>& StepUses::readers(ValueId id) const {
+  return uses(id).readers;
+}
 
-bool StepUses::is_kept(ValueId id) const { return keep_all_ || uses(id).is_kept; }
+bool StepUses::is_kept(ValueId id) const {
+  return keep_all_ || uses(id).is_kept;
+}
 
 bool StepUses::is_needed_outside(const Unit& unit, ValueId id) const {
   if (is_kept(id)) return true;

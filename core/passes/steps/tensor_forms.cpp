@@ -70,7 +70,8 @@ ValueId TensorForms::planned_form(TensorId tensor, const Sharding& wanted, size_
     if (planned[i].sharding != wanted) continue;
     if (planned_[tensor][i] != kNoValue) return planned_[tensor][i];
     ValueId form = planned_form(tensor, planned[i].from, i, user);
-    for (const Move& move : plan_reshard(graph().type(tensor).dims, planned[i].from, wanted, mesh_))
+    const Dims& dims = graph().type(tensor).dims;
+    for (const Move& move : plan_reshard(dims, planned[i].from, wanted, mesh_, planned[i].way))
       form = moved(tensor, form, move, user);
     return planned_[tensor][i] = form;
   }
