@@ -47,7 +47,7 @@ async function sorting(page) {
 async function filtering(page) {
   const found = [];
   for (const field of await page.locator(".filter input").all()) {
-    const rows = field.locator("xpath=../following-sibling::div[1]").locator("tbody tr");
+    const rows = field.locator("xpath=../../following-sibling::div[1]").locator("tbody tr");
     const all = await rows.count();
     await field.fill("no row has these words");
     const none = await rows.locator("visible=true").count();

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install_packages.sh ccache clang-format iproute2 iptables libnetfilter-queue-dev openssh-client dropbear-bin slurm-wlm munge zsh fish groff-base \
-  python3-numpy
+  python3-numpy nodejs
 sanitized= whole=OFF release=$PWD/build
 [ "${1:-}" = "--quick" ] || sanitized=$PWD/build-sanitize
 [ "${1:-}" != "--full" ] || whole=ON release=

@@ -16,11 +16,17 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
+#include "formats/testing/drawn_page.h"
 
 namespace mtfc::cost_report_test {
 namespace {
 
 using Json = nlohmann::json;
+
+// The best layout of a page.
+Json first_layout(const std::string& page) {
+  return page_data(page)["layouts"][0];
+}
 
 }  // namespace
 
@@ -127,8 +133,8 @@ TEST_CASE("the parts of the memory at the peak add up to it") {
     CHECK(has(csv, fmt::format(",{},", memory["alignment_and_gaps"].get<int64_t>())));
     const ScratchFolder folder;
     CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
-    CHECK(has(contents(folder / "r.html"),
-              fmt::format("<th scope=row>together</th><td data-v=\"{}\">", together)));
+    CHECK(first_layout(contents(folder / "r.html"))["details"]["memory"]["peak_bytes_per_device"] ==
+          together);
   }
 }
 
@@ -148,9 +154,9 @@ TEST_CASE("variables of a group are counted apart") {
   CHECK(has(table, " 18.4 kB\n"));
   const ScratchFolder folder;
   CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
-  const std::string page = contents(folder / "r.html");
-  CHECK(has(page, fmt::format("<th scope=row>variables of experts</th><td data-v=\"{}\">", kBytes)));
-  CHECK(has(page, "variables and state of experts"));
+  const Json details = first_layout(contents(folder / "r.html"))["details"];
+  CHECK(details["memory"]["groups"]["experts"]["variables"] == kBytes);
+  CHECK(details["step"]["layers"][0][0] == "variables and state of experts");
   // Programs keep the group.
   CHECK(outcome_in_models("$MTFC compile moe_lm.json --set layers=2 -o " + folder / "program.json") ==
         "exit 0: ");
@@ -170,8 +176,12 @@ TEST_CASE("the time of each part of a model is shown beside the least at peak ra
   CHECK(outcome_in_models(command + "--parts 2 --format json")
             .starts_with("exit 2: mtfc: error: --parts is for tables and pages"));
   const ScratchFolder folder;
-  CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
-  CHECK(has(contents(folder / "r.html"), "<th scope=row>layer_{0..2}/ffn"));
+  CHECK(outcome_in_models(command + "--parts 2 -o " + folder / "r.html") == "exit 0: ");
+  const Json block = first_layout(contents(folder / "r.html"))["details"]["totals"]["blocks"][0];
+  CHECK(block[0] == "layer_{0..2}/ffn");
+  const std::string figures =
+      fmt::format("   {}   {}\n", block[4][1].get<std::string>(), block[5][1].get<std::string>());
+  CHECK_MESSAGE(has(table, figures), figures);
 }
 
 // GShard, table 1: 600, 200, 150 and 12.5 billion, of which experts have all but the dense part.
@@ -381,7 +391,11 @@ TEST_CASE("a sweep can be cut down to the layouts that no other one dominates") 
             fmt::format("mtfc: note: {} of {} layouts are shown", expected, all.size())));
   const ScratchFolder folder;
   CHECK(outcome_in_models(sweep + "-q -o " + folder / "r.html") == "exit 0: ");
-  CHECK(has(contents(folder / "r.html"), "<div class=cloud role=img"));
+  const Json layouts = page_data(contents(folder / "r.html"))["layouts"];
+  CHECK(layouts.size() == all.size());
+  CHECK(std::count_if(layouts.begin(), layouts.end(), [](const Json& layout) {
+          return layout.contains("isFirst");
+        }) == static_cast<int64_t>(expected));
 }
 
 TEST_CASE("the layouts that no other one dominates are drawn below the table") {
@@ -410,16 +424,16 @@ TEST_CASE("a page says how it was made, and is the same whatever its name") {
   CHECK(outcome_in_models(report + folder / "two.html") == "exit 0: ");
   const std::string page = contents(folder / "one.html");
   CHECK(page == contents(folder / "two.html"));
-  CHECK(has(page,
-            "<code>mtfc cost-report transformer_lm.json --set layers=3 --set d_ff=512 --mesh a:2,b:4 "
-            "--layout batch:a,heads:b --ranks-per-node 4 -o "
-            "report.html</code>"));
-  CHECK(has(page, "<code>d_ff=512</code>"));
-  CHECK(has(page, "<dt>hardware</dt><dd>local: "));
-  CHECK(has(page, "2 nodes of 4 consecutive ranks"));
+  const Json data = page_data(page), facts = data["origin"]["facts"];
+  CHECK(facts[0][1] ==
+        "mtfc cost-report transformer_lm.json --set layers=3 --set d_ff=512 --mesh a:2,b:4 --layout "
+        "batch:a,heads:b --ranks-per-node 4 -o report.html");
   const std::string version = outcome_in_models("$MTFC --version");
-  CHECK(has(page, "<dd>" + version.substr(8, version.size() - 9) + "</dd>"));
-  CHECK(has(page, "<summary>layer_{0..2}/"));
+  CHECK(facts[1][1] == version.substr(8, version.size() - 9));
+  CHECK(facts[3][1] == "layers=3, d_ff=512");
+  CHECK(facts[4][1].get<std::string>().starts_with("local: "));
+  CHECK(data["layouts"][0]["details"]["perNode"] == 4);
+  CHECK(has(data["layouts"][0]["details"]["operations"].dump(), "[[\"layer_{0..2}/"));
 }
 
 TEST_CASE("formats follow the name of the file") {
@@ -490,9 +504,12 @@ TEST_CASE("warnings are about the layouts that --pareto leaves, by their numbers
   CHECK(has(lines, "\n3,mnist,"));
   CHECK_FALSE(has(lines, "\n1,mnist,"));
   CHECK(outcome_in_models(frontier + "-o " + folder / "r.html") == "exit 0: ");
-  const std::string page = contents(folder / "r.html");
-  CHECK(has(page, "Of 2 layouts, number 3 is the best"));
-  CHECK(has(page, "<a href=\"#details-3\">3 a:2"));
+  const Json page = page_data(contents(folder / "r.html"));
+  CHECK(page["hasBest"] == true);
+  REQUIRE(page["layouts"].size() == 2);
+  CHECK(page["layouts"][0]["number"] == 3);
+  CHECK(page["layouts"][0]["name"] == "a:2 / hidden:a");
+  CHECK(page["layouts"][1]["number"] == 2);
 }
 
 }  // namespace mtfc::cost_report_test

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cmd/testing/training_folder.h"
+#include "formats/testing/drawn_page.h"
 
 namespace mtfc::report_test {
 namespace {
@@ -66,8 +67,13 @@ TEST_CASE("each of several runs has the times of its own report") {
   CHECK(has(folder.read("out"), "\na.jsonl: tiny, train on a:2: 2 ranks, "));
   CHECK(has(folder.read("out"), "\nb.jsonl: tiny, train on one device: 1 rank, "));
   CHECK(folder.said(both + "-o r.html") == "exit 0: ");
-  CHECK(has(folder.read("r.html"), "<h2>Predicted and measured</h2><p class=dim>a.jsonl: tiny, "));
-  CHECK(has(folder.read("r.html"), "<h2>Time by kind of step</h2><p class=dim>b.jsonl: tiny, "));
+  const Json page = page_data(folder.read("r.html"));
+  REQUIRE(page["times"].size() == 2);
+  CHECK(page["runs"][0]["file"] == "a.jsonl");
+  CHECK(page["times"][0]["about"].get<std::string>().starts_with("tiny, train on a:2. Mean over "));
+  CHECK(page["times"][0]["total"][2].is_array());
+  CHECK(page["times"][1]["about"].get<std::string>().starts_with("tiny, train on one device. "));
+  CHECK(page["times"][1]["total"][2].is_null());
   CHECK(folder.said("$MTFC report a.jsonl --report r.json --report s.json") ==
         "exit 2: mtfc: error: 2 --report are given for 1 file of metrics (give one for each file of metrics, "
         "in "

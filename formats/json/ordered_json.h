@@ -69,6 +69,7 @@ class Json {
   /// Sets all members of `other`, an object, in this one.
   void update(Json other);
 
+  const std::string& text() const { return std::get<std::string>(value_); }
   const List& list() const { return std::get<List>(value_); }
   const Object& object_members() const { return std::get<Object>(value_); }
   /// On one line, without blanks. Bytes of strings that are no UTF-8 become U+FFFD.

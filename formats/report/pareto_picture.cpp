@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "formats/report/report_writer.h"
-#include "formats/report/scale.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
 
@@ -35,10 +34,31 @@ std::vector<Point> points_of(const std::vector<ComparedLayout>& layouts) {
   return points;
 }
 
-Scale scale_of(const std::vector<Point>& points, double Point::*value) {
-  const auto [least, most] = std::minmax_element(
-      points.begin(), points.end(), [&](const Point& a, const Point& b) { return a.*value < b.*value; });
-  return {(*least).*value, (*most).*value};
+// A range a little wider than the values of points.
+struct Scale {
+  Scale(const std::vector<Point>& points, double Point::*value) {
+    const auto [least, most] = std::minmax_element(
+        points.begin(), points.end(), [&](const Point& a, const Point& b) { return a.*value < b.*value; });
+    const double margin = std::max(0.06 * ((*most).*value - (*least).*value), 0.02 * (*most).*value);
+    from = std::max(0.0, (*least).*value - margin);
+    to = (*most).*value + margin;
+  }
+  // The place of a value: 0 at the beginning of the range, 1 at its end.
+  double share(double value) const { return (value - from) / (to - from); }
+
+  double from, to;
+};
+
+// The numbers of a scale that have round digits in the base 2 or 10, at most five.
+std::vector<double> round_numbers(const Scale& scale, double base) {
+  const double apart = (scale.to - scale.from) / 4;
+  const double power = std::pow(base, std::floor(std::log(apart) / std::log(base)));
+  double step = base * power;
+  for (const double factor : {base / 2, 2.0, 1.0})
+    if (factor * power >= apart) step = factor * power;
+  std::vector<double> numbers;
+  for (double at = std::ceil(scale.from / step) * step; at <= scale.to; at += step) numbers.push_back(at);
+  return numbers;
 }
 
 size_t place_of(double share, size_t places) {
@@ -120,7 +140,7 @@ std::string time_axis(const Scale& time, size_t columns, size_t margin) {
 std::string pareto_picture(const std::vector<ComparedLayout>& layouts, size_t width) {
   const std::vector<Point> points = points_of(layouts);
   if (points.size() < 2) return "";
-  const Scale time = scale_of(points, &Point::seconds), memory = scale_of(points, &Point::bytes);
+  const Scale time(points, &Point::seconds), memory(points, &Point::bytes);
   if (time.to <= 0 || memory.to <= 0) return "";
   const std::map<size_t, std::string> labels = row_labels(memory, device_memory_of(layouts));
   size_t margin = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Layouts as numbers in a drawing for the terminal, whose axes are those of the HTML page
-// (formats/report/html_sections.h).
+// (formats/report/page/costs.js).
 //
 //   4.00 MiB +   [1]
 //            |

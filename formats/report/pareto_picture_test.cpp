@@ -75,6 +75,16 @@ TEST_CASE("in a narrow terminal the drawing keeps to the width, and labels do no
   CHECK(lines[first].find("[1]") < lines[second].find("[2]"));
 }
 
+TEST_CASE("bytes are round in the base of the memory of a device") {
+  std::vector<ComparedLayout> layouts = {layout(1e-3, 8 * kMiB), layout(2e-3, 2 * kMiB)};
+  CHECK(has(pareto_picture(layouts, 60), "\n8.00 MiB +  [1]"));
+  for (ComparedLayout& each : layouts) each.report->device_memory = 16'000'000;
+  const std::string text = pareto_picture(layouts, 60);
+  CAPTURE(text);
+  for (const char* label : {"\n8.00 MB +  [1]", "\n6.00 MB +", "\n4.00 MB +", "\n2.00 MB +"})
+    CHECK(has(text, label));
+}
+
 TEST_CASE("layouts at the same place share a mark") {
   const std::vector<ComparedLayout> equal(2, layout(1e-3, kMiB));
   CHECK(has(pareto_picture(equal, 60), "[1,2]"));

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include "core/cost/part_times.h"
 #include "core/cost/step_groups.h"
 #include "core/diagnostics/printable.h"
+#include "formats/report/html_page.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -575,19 +575,10 @@ class RankingText {
 
 }  // namespace
 
-std::string bytes_in(const CostReport& report, int64_t bytes) {
-  return bytes_beside(bytes, report.device_memory);
-}
-
-int64_t device_memory_of(const std::vector<ComparedLayout>& layouts) {
-  for (const ComparedLayout& layout : layouts)
-    if (layout.report) return layout.report->device_memory;
-  return 0;
-}
-
-std::string plan_gap_text(const PlanFigures& plan) {
-  const double gap = plan_gap(plan);
-  return std::isfinite(gap) ? fmt::format("{:.3g} %", 100 * gap) : "unknown";
+Json figures_json(const CostReport& report) {
+  Json figures = Json::array();
+  for (const Row& row : total_rows({&report})) figures.push_back(Json::array({row.label, row.cell(report)}));
+  return figures;
 }
 
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options) {

@@ -1,8 +1,13 @@
 #include "formats/report/report_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "formats/json/ordered_json.h"
+#include "formats/report/html_page.h"
+#include "formats/text/quantity.h"
 
 namespace mtfc {
 namespace {
@@ -61,35 +66,6 @@ Json training_json(const TrainingCost& training) {
                {"seconds", training.seconds},
                {"device_hours", training.device_hours}});
   if (training.price) json["price"] = *training.price;
-  return json;
-}
-
-constexpr size_t kLargest = 20;
-
-Json memory_json(const CostReport& report) {
-  const MemoryCost& memory = report.memory;
-  Json json = {{"peak_bytes_per_device", memory.peak}};
-  if (report.device_memory > 0)
-    json.update({{"device_bytes", report.device_memory},
-                 {"fits", excess_memory(report) == 0},
-                 {"excess_bytes", excess_memory(report)}});
-  json.update({{"variables", memory.variables},
-               {"optimizer_state", memory.optimizer_state},
-               {"caches", memory.caches},
-               {"inputs", memory.inputs},
-               {"activations_at_peak", memory.activations_at_peak},
-               {"gradients", memory.gradients},
-               {"workspace", memory.workspace},
-               {"alignment_and_gaps", memory.gaps},
-               {"peak_step", memory.peak_step}});
-  for (const auto& [name, group] : memory.groups)
-    json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
-  json["largest_at_peak"] = Json::array();
-  for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
-    const AliveTensor& tensor = report.alive_at_peak[i];
-    json["largest_at_peak"].push_back(
-        {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}});
-  }
   return json;
 }
 
@@ -257,6 +233,49 @@ std::string report_text(Json layouts) {
 }
 
 }  // namespace
+
+std::string bytes_in(const CostReport& report, int64_t bytes) {
+  return bytes_beside(bytes, report.device_memory);
+}
+
+int64_t device_memory_of(const std::vector<ComparedLayout>& layouts) {
+  for (const ComparedLayout& layout : layouts)
+    if (layout.report) return layout.report->device_memory;
+  return 0;
+}
+
+std::string plan_gap_text(const PlanFigures& plan) {
+  const double gap = plan_gap(plan);
+  return std::isfinite(gap) ? fmt::format("{:.3g} %", 100 * gap) : "unknown";
+}
+
+Json memory_json(const CostReport& report) {
+  constexpr size_t kLargest = 20;
+  const MemoryCost& memory = report.memory;
+  Json json = {{"peak_bytes_per_device", memory.peak}};
+  if (report.device_memory > 0)
+    json.update({{"device_bytes", report.device_memory},
+                 {"fits", excess_memory(report) == 0},
+                 {"excess_bytes", excess_memory(report)}});
+  json.update({{"variables", memory.variables},
+               {"optimizer_state", memory.optimizer_state},
+               {"caches", memory.caches},
+               {"inputs", memory.inputs},
+               {"activations_at_peak", memory.activations_at_peak},
+               {"gradients", memory.gradients},
+               {"workspace", memory.workspace},
+               {"alignment_and_gaps", memory.gaps},
+               {"peak_step", memory.peak_step}});
+  for (const auto& [name, group] : memory.groups)
+    json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
+  json["largest_at_peak"] = Json::array();
+  for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
+    const AliveTensor& tensor = report.alive_at_peak[i];
+    json["largest_at_peak"].push_back(
+        {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}});
+  }
+  return json;
+}
 
 std::string report_json(const std::vector<CostReport>& reports) {
   Json list = Json::array();

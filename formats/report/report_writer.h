@@ -60,7 +60,7 @@ struct PageOptions {
 };
 /// One page that needs no network: bars that compare the layouts; for the best of them, totals, the mesh, time and
 /// memory over a step, the costliest steps, the collectives, and the tensors as matrices cut into the shards of the
-/// ranks. The page depends on the arguments alone.
+/// ranks. Without scripts, it shows the table. The page depends on the arguments alone.
 std::string report_html(const std::vector<ComparedLayout>& layouts, const PageOptions& options);
 
 /// Measurements of a run that its program doesn't count.

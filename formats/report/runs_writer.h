@@ -24,7 +24,7 @@ std::string runs_text(const RunsReport& report);
 /// times of its own, "time" is in its object.
 std::string runs_json(const RunsReport& report);
 /// One page that needs no network: curves over the steps, those of all runs in one drawing; throughput; times by kind
-/// of step. Its size does not depend on the number of steps.
+/// of step. Without scripts, it shows the text. Its size does not depend on the number of steps.
 std::string runs_html(const RunsReport& report);
 
 }  // namespace mtfc
