@@ -59,9 +59,8 @@ TEST_CASE("checked_index passes what is in range, and refuses the rest") {
 
 TEST_CASE("one_hot refuses an index out of range, and a device sets what falls into its part") {
   const TensorType type{kI32, dims_of("batch=3")};
-  KernelCall call{.op = "one_hot",
-                  .attributes = {{"dim", dim_of("classes=5")}},
-                  .operands = {value_of(type, {4, 0, 2})}};
+  KernelCall call{
+      .op = "one_hot", .attributes = {{"dim", dim_of("classes=5")}}, .operands = {value_of(type, {4, 0, 2})}};
   call.result_box = Box{{0, 3}, {2, 5}};
   CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{0, 0, 1, 0, 0, 0, 1, 0, 0});
   call.operands = {value_of(type, {4, 5, 2})};

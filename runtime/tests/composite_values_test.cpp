@@ -117,7 +117,7 @@ TEST_CASE("a label out of range is an error of the gather") {
 
 TEST_CASE("argmax and its split rule take the lowest index, and the first not-a-number") {
   const HostTensor x = value_of({DType::kF32, dims_of("batch=5 classes=3")},
-                                 {1, 3, 3, kNaN, 5, kNaN, 0, kNaN, 9, -1, -1, -1, 2, 1, 0});
+                                {1, 3, 3, kNaN, 5, kNaN, 0, kNaN, 9, -1, -1, -1, 2, 1, 0});
   const std::vector<double> expected = {1, 0, 1, 0, 0};
   const Attributes attributes = {{"over", dims_of("classes=3")}};
   CHECK(numbers_of(call_kernel({.op = "argmax", .attributes = attributes, .operands = {x}}).result) ==
