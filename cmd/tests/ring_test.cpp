@@ -98,6 +98,24 @@ TEST_CASE("a ring sends what gathering or scattering sends, and no device holds 
   }
 }
 
+TEST_CASE("a product turns where that is faster, and where the model itself says how tensors are split") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "model.json") << R"({
+    "mtfc": 1,
+    "dims": {"m": 4096, "k": 4096, "n": 4096},
+    "inputs": {"a": {"dims": ["m", "k"], "sharding": {"m": "x"}}, "b": {"dims": ["k", "n"], "sharding": {"k": "x"}}},
+    "ops": [{"out": "y", "op": "einsum", "in": ["a", "b"], "over": "k", "sharding": {"m": "x"}}],
+    "outputs": ["y"]
+  })";
+  const auto listing = [&](const std::string& options) {
+    return outcome_in_models(fmt::format("$MTFC compile '{}' --mesh x:4 {}", folder / "model.json", options));
+  };
+  const std::string fast = listing("--hardware tpu-v3");
+  CHECK(fast.find("ring einsum(a, b)") != std::string::npos);
+  CHECK(fast.find("of kernels and collectives on tpu-v3") != std::string::npos);
+  CHECK(listing("").find("ring einsum") == std::string::npos);
+}
+
 TEST_CASE("a program with a ring has the same length for 4 devices and for 64") {
   Product product;
   const std::string layout = product.layout(kOperandTurns, R"({"y": true})");

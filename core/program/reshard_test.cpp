@@ -13,9 +13,9 @@ const Mesh kMesh({{"rows", 2}, {"columns", 3}});
 const Dims kDims{{"a", 12}, {"b", 18}};
 
 // The moves as text, such as "slice [a/rows, b], all_gather rows [a, b]".
-std::string moves(const Sharding& from, const Sharding& to) {
+std::string moves(const Sharding& from, const Sharding& to, ReshardWay way = ReshardWay::kFewestBytes) {
   std::string text;
-  for (const Move& move : plan_reshard(kDims, from, to, kMesh)) {
+  for (const Move& move : plan_reshard(kDims, from, to, kMesh, way)) {
     const std::string kind = move.collective ? fmt::format("{} {}", to_string(move.collective->kind),
                                                            kMesh.names(move.collective->axes))
                                              : "slice";
@@ -44,6 +44,15 @@ TEST_CASE("a partial sum over a large axis is reduced in slices over an axis ove
   CHECK(moves(split({}, {}, {kColumnSum}), split({kColumns})) ==
         "slice [a, b/rows, sum over columns], reduce_scatter columns [a/columns, b/rows], "
         "all_gather rows [a/columns, b]");
+}
+
+TEST_CASE("the direct way has fewer collectives, where others would send fewer bytes") {
+  const auto direct = [](const Sharding& from, const Sharding& to) {
+    return moves(from, to, ReshardWay::kDirect);
+  };
+  CHECK(direct(split({}, {}, {kColumnSum}), split({})) == "all_reduce columns [a, b]");
+  CHECK(direct(split({}, {}, {kColumnSum}), split({kColumns})) == "reduce_scatter columns [a/columns, b]");
+  CHECK(direct(split({kRows}), split({})) == "all_gather rows [a, b]");
 }
 
 TEST_CASE("a partial sum that is to be split over its axis is reduced by a reduce_scatter") {
