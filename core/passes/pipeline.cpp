@@ -199,6 +199,7 @@ size_t deciding_index(const Compilation& compilation, const CompileOptions& opti
 struct Choice {
   PlanHardware hardware;
   std::optional<ChosenPlan> plan = {};  // once it has been chosen
+  bool is_all = false;                  // nothing else is asked for
 };
 
 // Where not all shardings of variables are stated, the plan of the deciding entry point decides them, unless `choice`
@@ -223,6 +224,7 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   if (!compilation.by_rules() || options.hardware) {
     first = chosen(entries[deciding], choice.plan ? &*choice.plan : nullptr);
     if (options.hardware && !choice.plan) choice.plan = first;
+    if (choice.is_all) return program;
     variables.insert(first->variables.begin(), first->variables.end());
   }
   const auto decided = [&](const VariableDecl& variable) {
@@ -261,26 +263,45 @@ std::vector<PlanHardware> ways_to_choose(const Hardware* hardware, bool by_rules
   return ways;
 }
 
-// Compiles with the plan of least cost. With hardware, several plans are chosen, unless rules leave nothing to choose,
-// and the one with the shortest predicted step is taken.
+// The different plans that these ways choose. A way whose plan cannot be chosen is passed over. Of rules that leave
+// nothing to choose, one plan is enough.
+std::vector<Choice> choices_for(const Compilation& compilation, const CompileOptions& options) {
+  std::vector<Choice> choices;
+  for (const PlanHardware& way : ways_to_choose(options.hardware, compilation.by_rules())) {
+    if (!choices.empty() && options.ends_choice && options.ends_choice()) break;
+    Choice choice{way, {}, true};
+    try {
+      compile_chosen(compilation, options, choice);
+    } catch (const UserError&) {
+      continue;
+    }
+    const auto is_same = [&](const Choice& other) {
+      return is_decided_alike(choice.plan->entry, other.plan->entry);
+    };
+    if (std::any_of(choices.begin(), choices.end(), is_same)) continue;
+    choice.is_all = false;
+    choices.push_back(std::move(choice));
+    if (compilation.by_rules() && !choices.back().plan->is_free) break;
+  }
+  return choices;
+}
+
+// Compiles with the plan of least cost. With hardware, several plans are chosen, and the one with the shortest
+// predicted step is taken.
 Program compile_best(const Compilation& compilation, const CompileOptions& options) {
-  const auto compiled = [&](Choice& choice, const CompileOptions& how) {
-    return compile_chosen(compilation, how, choice);
-  };
   Choice taken;
-  if (!options.hardware) return compiled(taken, options);
+  if (!options.hardware) return compile_chosen(compilation, options, taken);
   const std::vector<std::string> entries = entries_of(compilation.model, options);
   const std::string& deciding = entries[deciding_index(compilation, options, entries)];
   CompileOptions trial = options.unwatched();
   if (!compilation.by_rules()) trial.entries = {deciding};
+  std::vector<Choice> choices = choices_for(compilation, trial);
+  if (choices.size() == 1) return compile_chosen(compilation, options, choices.front());
   std::optional<Program> best;
   double shortest = std::numeric_limits<double>::infinity();
-  for (const PlanHardware& way : ways_to_choose(options.hardware, compilation.by_rules())) {
-    if (best && options.ends_choice && options.ends_choice()) break;
-    try {
-      Choice choice{way};
-      Program program = compiled(choice, trial);
-      const bool is_free = choice.plan->is_free;
+  for (Choice& choice : choices) try {
+      if (best && options.ends_choice && options.ends_choice()) break;
+      Program program = compile_chosen(compilation, trial, choice);
       const EntryPoint& step = *program.find(deciding);
       const double seconds =
           predicted_time(program, step, predicted_counts(program, step), *options.hardware).step_s;
@@ -288,14 +309,12 @@ Program compile_best(const Compilation& compilation, const CompileOptions& optio
       shortest = seconds;
       taken = std::move(choice);
       best = std::move(program);
-      if (compilation.by_rules() && !is_free) break;
     } catch (const UserError&) {
       // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,
       // says what is wrong.
     }
-  }
   if (best && options.entries == trial.entries && !options.is_watched()) return *std::move(best);
-  return compiled(taken, options);
+  return compile_chosen(compilation, options, taken);
 }
 
 }  // namespace

@@ -160,6 +160,12 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
 
 }  // namespace
 
+bool is_decided_alike(const ShardedEntry& a, const ShardedEntry& b) {
+  return a.shardings == b.shardings && a.strategies == b.strategies && a.carries == b.carries &&
+         a.forms == b.forms && a.outputs == b.outputs &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), is_decided_alike);
+}
+
 std::string to_string(const ShardedEntry& sharded, const Mesh& mesh) {
   const Graph& graph = sharded.entry.graph;
   std::string text;

@@ -24,12 +24,14 @@ namespace mtfc {
 struct Strategy {
   std::vector<Sharding> operands;  // needed, nothing partial
   std::vector<Sharding> results;   // as they come out, partial where a split dimension was reduced
+  bool operator==(const Strategy&) const = default;
 };
 
 /// A node that is linear in operands which are sum-partial over `axis`, and gives a sum-partial result of them.
 struct Carry {
   int axis = 0;
   std::vector<size_t> operands;  // taken partial; all others are taken whole
+  bool operator==(const Carry&) const = default;
 };
 
 /// A form of a tensor that a plan holds, and the form that it is made from.
@@ -37,6 +39,7 @@ struct PlannedForm {
   Sharding sharding;
   Sharding from;
   ReshardWay way = ReshardWay::kFewestBytes;
+  bool operator==(const PlannedForm&) const = default;
 };
 
 struct ShardedEntry {
@@ -50,6 +53,9 @@ struct ShardedEntry {
   std::vector<ShardedEntry> parts = {};            // the condition and the body of each loop node, in order
   Loops loops = {};                                // the steps of these
 };
+
+/// True if the same is decided for both, which were made from the same graph.
+bool is_decided_alike(const ShardedEntry& a, const ShardedEntry& b);
 
 /// The graph, a line a node as to_string(Graph) has it, and below each what the passes have decided for it.
 std::string to_string(const ShardedEntry& sharded, const Mesh& mesh);
