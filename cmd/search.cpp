@@ -203,6 +203,7 @@ CostReport report_of(const FoundLayout& found, const Model& model, const SearchO
                      const Hardware& hardware) {
   if (found.report) return *found.report;
   CompileOptions compiling;
+  compiling.hardware = &hardware;
   compiling.allow_uneven = search.limits.allow_uneven;
   compiling.decode = search.limits.decodes;
   compiling.entries = {search.entry};

@@ -90,7 +90,8 @@ TEST_CASE("the largest model of Mesh-TensorFlow, annotated, sends and takes no m
   REQUIRE(!annotated.is_null());
   REQUIRE(!rules.is_null());
   CHECK(annotated["time"]["step_s"] <= 0.5195);
-  CHECK(annotated["time"]["step_s"] < rules["time"]["step_s"]);
+  // The plan by rules is chosen by predicted seconds, too.
+  CHECK(annotated["time"]["step_s"] <= 1.001 * rules["time"]["step_s"].get<double>());
   const auto bytes = [](const Json& report) {
     return report["communication"]["bytes_sent_per_device"].get<double>();
   };
@@ -102,23 +103,32 @@ TEST_CASE("a plan that is chosen for some hardware is predicted to be no slower 
   const ScratchFolder folder;
   int faster = 0;
   for (const char* model : {"mnist.json", "char_lm.json", "byte_mlp.json", "transformer_encdec.json"})
-    for (const char* hardware : {"tpu-v2", "local"}) {
-      CAPTURE(model);
-      CAPTURE(hardware);
-      const std::string layout = " --layout layouts/data_parallel.json --propagate ",
-                        saved = folder / "p.json";
-      REQUIRE(outcome_here(fmt::format("compile --quiet {}{}-o {}", model, layout, saved)).code == 0);
-      const Json least_cost = report_of(fmt::format("{} --hardware {}", saved, hardware));
-      REQUIRE(
-          outcome_here(fmt::format("compile --quiet {}{}--hardware {} -o {}", model, layout, hardware, saved))
-              .code == 0);
-      const Json shortest = report_of(fmt::format("{} --hardware {}", saved, hardware));
-      CHECK(shortest["time"]["step_s"] <= least_cost["time"]["step_s"]);
-      faster += shortest["time"]["step_s"] < least_cost["time"]["step_s"];
-      // compile, cost-report and run choose the same plan.
-      CHECK(report_of(fmt::format("{}{}--hardware {}", model, layout, hardware))["time"] == shortest["time"]);
-    }
+    for (const char* hardware : {"tpu-v2", "local"})
+      for (const char* planned : {"", "--propagate "}) {
+        CAPTURE(model);
+        CAPTURE(hardware);
+        CAPTURE(planned);
+        const std::string layout = fmt::format(" --layout layouts/data_parallel.json {}", planned),
+                          saved = folder / "p.json";
+        REQUIRE(outcome_here(fmt::format("compile --quiet {}{}-o {}", model, layout, saved)).code == 0);
+        const Json least_cost = report_of(fmt::format("{} --hardware {}", saved, hardware));
+        REQUIRE(outcome_here(
+                    fmt::format("compile --quiet {}{}--hardware {} -o {}", model, layout, hardware, saved))
+                    .code == 0);
+        const Json shortest = report_of(fmt::format("{} --hardware {}", saved, hardware));
+        CHECK(shortest["time"]["step_s"] <= least_cost["time"]["step_s"]);
+        faster += shortest["time"]["step_s"] < least_cost["time"]["step_s"];
+        // compile, cost-report and run choose the same plan.
+        CHECK(report_of(fmt::format("{}{}--hardware {}", model, layout, hardware))["time"] ==
+              shortest["time"]);
+      }
   CHECK(faster > 0);
+}
+
+TEST_CASE("many small sums are not sent in two collectives each to save bytes") {
+  const Json report = report_of("transformer_lm.json --mesh x:4,y:2 --layout batch:x --hardware local");
+  CHECK(report["time"]["step_s"] <= 0.0782);
+  CHECK(report["communication"]["by_kind"]["all_reduce"]["count"] > 20);
 }
 
 TEST_CASE("a run for some hardware runs the plan that was chosen for it, on every rank") {

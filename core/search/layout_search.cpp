@@ -188,6 +188,7 @@ bool reconsider(const SearchTask& task, Findings& findings) {
 // The layout with a training step that is made to fit; nothing if it can't be, or another entry point does not fit.
 std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
   CompileOptions compiling;
+  compiling.hardware = &task.hardware;
   compiling.allow_uneven = task.options.limits.allow_uneven;
   compiling.entries = {kTrainingStep};
   const FittedProgram made = compile_within(task.model, found.layout, compiling, task.options.memory_limit,

@@ -102,6 +102,12 @@ Hardware hardware_of(Topology topology) {
   return hardware;
 }
 
+CompileOptions on(const Hardware& hardware) {
+  CompileOptions compiling;
+  compiling.hardware = &hardware;
+  return compiling;
+}
+
 SearchOptions options_of(int64_t memory_limit = 0) {
   SearchOptions options;
   options.entry = "train";
@@ -138,7 +144,7 @@ std::vector<Tried> brute_force(const Model& model, const Mesh& mesh, const Hardw
     layouts = std::move(more);
   }
   std::vector<Tried> tried;
-  CompileOptions compiling;
+  CompileOptions compiling = on(hardware);
   compiling.allow_uneven = allow_uneven;
   for (const Layout& layout : layouts) {
     try {
@@ -235,7 +241,7 @@ namespace {
 
 // Of every rule set, and of every set of the rules that are decided first, which completes to it.
 void check_bounds(const Model& model, const Mesh& mesh, const Hardware& hardware, double nearest) {
-  const PreparedModel prepared(model, {});
+  const PreparedModel prepared(model, on(hardware));
   const Program alone = compile(model, {}, {});
   const std::vector<PreparedModel::Part> parts = prepared.parts("train");
   const Layout fixed{mesh, {}};
@@ -300,7 +306,7 @@ TEST_CASE("no step and no arena is below its bound, however few of the rules are
 TEST_CASE("a bound for which there was no time is lower") {
   const Model model = two_layers(61, 31, 128);
   const Hardware hardware = hardware_of(Topology::kRing);
-  const PreparedModel prepared(model, {});
+  const PreparedModel prepared(model, on(hardware));
   const Program alone = compile(model, {}, {});
   const std::vector<PreparedModel::Part> parts = prepared.parts("train");
   const SearchSpace space(model, {kOblong, {}}, hardware, {});
@@ -346,11 +352,12 @@ TEST_CASE("a layout that computes tensors again competes with those that fit as 
     // The shortest step of all layouts, each of which compile_within() makes fit.
     double least = 1e300;
     for (const Tried& one : tried) {
-      CompileOptions compiling;
+      CompileOptions compiling = on(hardware);
       compiling.entries = {"train"};
       const FittedProgram made =
           compile_within(model, one.layout, compiling, limit, hardware, FitEffort::kLittle);
-      if (made.too_large || compile(model, one.layout, {}).find("evaluate")->arena_bytes > limit) continue;
+      if (made.too_large || compile(model, one.layout, on(hardware)).find("evaluate")->arena_bytes > limit)
+        continue;
       const EntryPoint& train = *made.program.find("train");
       const double step_s =
           predicted_time(made.program, train, predicted_counts(made.program, train), hardware).step_s;
@@ -484,7 +491,7 @@ TEST_CASE("the plain layouts of every mesh come before all others, and before an
   const Model model = attention(16);
   const Hardware hardware = hardware_of(Topology::kRing);
   const std::vector<Layout> meshes = {{kOblong, {}}, {Mesh({{"r", 4}, {"c", 2}}), {}}};
-  const PreparedModel prepared(model, {});
+  const PreparedModel prepared(model, on(hardware));
   std::vector<std::vector<double>> steps;  // by mesh, in the order in which they are tried
   for (const Layout& fixed : meshes) {
     const SearchSpace space(model, fixed, hardware, {});

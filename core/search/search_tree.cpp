@@ -28,8 +28,9 @@ bool are_mirrored(const SearchTask& task, const Layout& a, const Layout& b) {
   return one == other;
 }
 
-CompileOptions compiling_for(const SearchOptions& options) {
+CompileOptions compiling_for(const SearchOptions& options, const Hardware& hardware) {
   CompileOptions compiling;
+  compiling.hardware = &hardware;
   compiling.allow_uneven = options.limits.allow_uneven;
   compiling.decode = options.limits.decodes;
   return compiling;
@@ -41,7 +42,7 @@ SearchTask::SearchTask(const Model& searched, const Hardware& on, const SearchOp
     : model(searched),
       hardware(on),
       options(asked),
-      prepared(searched, compiling_for(asked)),
+      prepared(searched, compiling_for(asked, on)),
       parts(prepared.parts(asked.entry)) {}
 
 MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixed) {
