@@ -4,6 +4,7 @@
 #include "core/program/program.h"
 #include "formats/reference/output_parts.h"
 #include "formats/reference/output_schemas.h"
+#include "formats/report/report_figures.h"
 
 namespace mtfc {
 namespace {
@@ -14,42 +15,35 @@ Json totals_schema() {
   return record({{"count", whole()}, {"elements", whole("per device")}, {"bytes_sent", whole("per device")}});
 }
 
+// An object with the figures of a group, and further keys.
+Json figures_record(const char* group, Json further = Json::object(),
+                    std::vector<std::string> optional = {}) {
+  Json properties = figure_schemas(group);
+  properties.update(further);
+  for (std::string& key : optional_figures(group)) optional.push_back(std::move(key));
+  return record(std::move(properties), optional);
+}
+
 Json communication_schema() {
   const Json totals = reference("totals");
-  return record({{"count", whole("collectives in a step")},
-                 {"joined", whole("all_reduces that are sent with others, beside those of count")},
-                 {"elements_per_device", whole()},
-                 {"bytes_sent_per_device", whole()},
-                 {"by_kind", map_schema(totals, "by kind of collective")},
-                 {"by_axis", map_schema(totals, "by axis; rows+cols for a group over several")},
-                 {"between_nodes", record({{"nodes", whole()},
-                                           {"bytes_sent_per_node", whole("by the node that sends most")},
-                                           {"bytes_sent", whole("by all nodes")},
-                                           {"by_node", list_of(whole())}})}},
-                {"between_nodes"});
+  return figures_record(
+      "communication",
+      {{"by_kind", map_schema(totals, "by kind of collective")},
+       {"by_axis", map_schema(totals, "by axis; rows+cols for a group over several")},
+       {"between_nodes", figures_record("communication/between_nodes", {{"by_node", list_of(whole())}})}},
+      {"between_nodes"});
 }
 
 Json memory_schema() {
   const Json groups = map_schema(record({{"variables", whole()}, {"optimizer_state", whole()}}),
                                  "the shares of groups of variables");
   return with_description(
-      record({{"peak_bytes_per_device", whole()},
-              {"device_bytes", whole("what a device may use")},
-              {"fits", flag()},
-              {"excess_bytes", whole("by how much the peak exceeds device_bytes")},
-              {"variables", whole()},
-              {"optimizer_state", whole()},
-              {"caches", whole()},
-              {"inputs", whole()},
-              {"activations_at_peak", whole()},
-              {"gradients", whole()},
-              {"workspace", whole()},
-              {"alignment_and_gaps", whole()},
-              {"peak_step", text("the step at which the memory peaks")},
-              {"groups", groups},
-              {"largest_at_peak", list_of(record({{"name", text()}, {"kind", text()}, {"bytes", whole()}}),
-                                          "the largest first")}},
-             {"device_bytes", "fits", "excess_bytes", "groups"}),
+      figures_record(
+          "memory",
+          {{"groups", groups},
+           {"largest_at_peak",
+            list_of(record({{"name", text()}, {"kind", text()}, {"bytes", whole()}}), "the largest first")}},
+          {"groups"}),
       "bytes on a device; the parts from variables to alignment_and_gaps add up to the peak");
 }
 
@@ -81,26 +75,6 @@ Json tensor_schema() {
                 {"partial"});
 }
 
-Json training_schema() {
-  return record({{"tokens_per_step", whole()},
-                 {"tokens_per_second", real()},
-                 {"tokens", real("to train on")},
-                 {"steps", real()},
-                 {"seconds", real()},
-                 {"device_hours", real()},
-                 {"price", real()}},
-                {"tokens", "steps", "seconds", "device_hours", "price"});
-}
-
-Json recomputation_schema() {
-  return record({{"tensors", texts("that are computed again")},
-                 {"seconds", real("that this takes")},
-                 {"least_seconds", real("a bound on what it takes")},
-                 {"step_before", real("the seconds of a step without it")},
-                 {"peak_before", whole("the bytes at the peak without it")},
-                 {"least_peak", whole("the bytes at the peak with as much of it as possible")}});
-}
-
 Json layout_report_schema() {
   Json properties = {{"model", text()},
                      {"entry", text("the entry point")},
@@ -110,29 +84,16 @@ Json layout_report_schema() {
   add_layout_keys(properties);
   const Json groups = map_schema(whole(), "the elements of groups of variables");
   properties.update(
-      {{"parameters",
-        record({{"count", whole()}, {"bytes", whole()}, {"bytes_per_device", whole()}, {"groups", groups}},
-               {"groups"})},
-       {"flops", record({{"einsum_per_device", whole()},
-                         {"einsum_total", whole("over all devices")},
-                         {"einsum_useful", whole("of the model itself")},
-                         {"other_per_device", whole()},
-                         {"duplication", real("einsum_total over einsum_useful")},
-                         {"imbalance", real("the busiest device over the mean")}})},
+      {{"parameters", figures_record("parameters", {{"groups", groups}}, {"groups"})},
+       {"flops", figures_record("flops")},
        {"communication", communication_schema()},
-       {"recomputation", recomputation_schema()},
+       {"recomputation", figures_record("recomputation", {{"tensors", texts("that are computed again")}})},
        {"plan",
         record({{"cost", whole()}, {"bound", any_whole()}, {"gap", or_null(real())}, {"hardware", text()}},
                {"hardware"})},
        {"memory", memory_schema()},
-       {"time", record({{"hardware", text("the profile")},
-                        {"compute_s", real()},
-                        {"communication_s", real()},
-                        {"step_s", real()},
-                        {"roofline_s", real()},
-                        {"efficiency",
-                         real("the MFU: useful products at the peak rate over the time of the step")}})},
-       {"training", training_schema()},
+       {"time", figures_record("time")},
+       {"training", figures_record("training")},
        {"tensors", list_of(reference("tensor"))},
        {"steps", list_of(reference("step"))},
        {"warnings", texts()},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/diagnostics/printable.h"
+#include "formats/report/report_figures.h"
 #include "formats/report/report_writer.h"
 
 namespace mtfc {
@@ -54,61 +55,26 @@ Fields which(const ComparedLayout& layout, size_t given) {
           {"devices", number(layout.layout.mesh.devices())}};
 }
 
+void add_figures(Fields& fields, std::string_view group, const CostReport& report) {
+  for (const ReportFigure& figure : figures_of(group)) {
+    if (!*figure.column) continue;
+    const std::string digits = figure_digits(figure, report);
+    fields.emplace_back(figure.column, figure.unit == FigureUnit::kName ? words(digits) : digits);
+  }
+}
+
 // The fields are empty, in the same columns, if the layout is not possible.
 Fields totals(const ComparedLayout& layout, size_t rank) {
-  const bool possible = layout.report.has_value();
   const CostReport report = layout.report.value_or(CostReport{});
-  const std::optional<NodeTotals>& nodes = report.communication.between_nodes;
-  Fields fields = {
-      {"entry", words(report.entry)},
-      {"rank", number(static_cast<int64_t>(rank) + 1)},
-      {"hardware", report.time ? words(report.time->hardware) : ""},
-      {"step_s", seconds(report.time ? report.time->step_s : 0)},
-      {"compute_s", seconds(report.time ? report.time->compute_s : 0)},
-      {"communication_s", seconds(report.time ? report.time->communication_s : 0)},
-      {"roofline_s", seconds(report.time ? report.time->roofline_s : 0)},
-      {"efficiency", seconds(report.time ? report.time->efficiency : 0)},
-      {"parameters", number(report.parameters.count)},
-      {"parameter_bytes_per_device", number(report.parameters.bytes_per_device)},
-      {"einsum_flops_per_device", number(report.arithmetic.einsum_per_device)},
-      {"einsum_flops_total", number(report.arithmetic.einsum_total)},
-      {"einsum_flops_useful", number(report.arithmetic.einsum_useful)},
-      {"duplication", fmt::format("{}", report.arithmetic.duplication)},
-      {"imbalance", fmt::format("{}", report.arithmetic.imbalance)},
-      {"other_flops_per_device", number(report.arithmetic.other_per_device)},
-      {"collectives", number(report.communication.total.count)},
-      {"elements_per_device", number(report.communication.total.elements)},
-      {"bytes_sent_per_device", number(report.communication.total.bytes_sent)},
-      {"bytes_sent_per_node", nodes ? number(nodes->most()) : ""},
-      {"plan_cost", number(plan_cost(report))},
-      {"plan_bound", report.plan && report.plan->hardware.empty() ? number(report.plan->bound) : ""},
-      {"peak_bytes_per_device", number(report.memory.peak)},
-      {"device_bytes", report.device_memory > 0 ? number(report.device_memory) : ""},
-      {"fits", report.device_memory == 0    ? ""
-               : excess_memory(report) == 0 ? "yes"
-                                            : "no"},
-      {"excess_bytes", report.device_memory > 0 ? number(excess_memory(report)) : ""},
-      {"variables_bytes", number(report.memory.variables)},
-      {"optimizer_state_bytes", number(report.memory.optimizer_state)},
-      {"caches_bytes", number(report.memory.caches)},
-      {"inputs_bytes", number(report.memory.inputs)},
-      {"activations_at_peak_bytes", number(report.memory.activations_at_peak)},
-      {"gradients_bytes", number(report.memory.gradients)},
-      {"workspace_bytes", number(report.memory.workspace)},
-      {"alignment_and_gaps_bytes", number(report.memory.gaps)}};
-  const TrainingCost training = report.training.value_or(TrainingCost{});
-  const auto if_planned = [&](double value) { return training.tokens ? seconds(value) : std::string(); };
-  const Fields planned = {{"tokens_per_step", report.training ? number(training.tokens_per_step) : ""},
-                          {"tokens_per_second", report.training ? seconds(training.tokens_per_second) : ""},
-                          {"training_steps", if_planned(training.steps)},
-                          {"training_seconds", if_planned(training.seconds)},
-                          {"training_device_hours", if_planned(training.device_hours)},
-                          {"training_price", training.price ? seconds(*training.price) : ""}};
-  fields.insert(fields.end(), planned.begin(), planned.end());
-  for (auto& [name, value] : fields) {
-    const bool of_time = std::string_view(name).ends_with("_s") || std::string_view(name) == "efficiency";
-    if (!possible || (of_time && !report.time)) value.clear();
-  }
+  Fields fields = {{"entry", words(report.entry)}, {"rank", number(static_cast<int64_t>(rank) + 1)}};
+  for (const char* group : {"time", "parameters", "flops", "communication", "communication/between_nodes"})
+    add_figures(fields, group, report);
+  fields.emplace_back("plan_cost", number(plan_cost(report)));
+  fields.emplace_back("plan_bound",
+                      report.plan && report.plan->hardware.empty() ? number(report.plan->bound) : "");
+  for (const char* group : {"memory", "training"}) add_figures(fields, group, report);
+  if (!layout.report)
+    for (auto& [name, value] : fields) value.clear();
   fields.emplace_back("not_possible", words(layout.reason));
   return fields;
 }

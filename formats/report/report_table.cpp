@@ -10,6 +10,7 @@
 #include "core/cost/step_groups.h"
 #include "core/diagnostics/printable.h"
 #include "formats/report/html_page.h"
+#include "formats/report/report_figures.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -62,23 +63,6 @@ void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
                     }});
 }
 
-void add_node_rows(std::vector<Row>& rows, const Reports& reports) {
-  const auto knows_nodes = [](const CostReport* r) { return r->communication.between_nodes.has_value(); };
-  if (std::none_of(reports.begin(), reports.end(), knows_nodes)) return;
-  using Text = std::function<std::string(const CostReport&, const NodeTotals&)>;
-  const auto add = [&](const std::string& label, const Text& text) {
-    rows.push_back({label, [text](const CostReport& report) {
-                      const auto& nodes = report.communication.between_nodes;
-                      return nodes ? text(report, *nodes) : std::string("-");
-                    }});
-  };
-  using Report = const CostReport&;
-  using Nodes = const NodeTotals&;
-  add("nodes", [](Report, Nodes nodes) { return grouped(static_cast<int64_t>(nodes.bytes_sent.size())); });
-  add("  sent to others, per node", [](Report r, Nodes nodes) { return bytes_in(r, nodes.most()); });
-  add("  by all nodes", [](Report r, Nodes nodes) { return bytes_in(r, nodes.all()); });
-}
-
 // Adds a row that says whether the memory of a device is enough: in words for one report, in percent for several.
 void add_fit_row(std::vector<Row>& rows, const Reports& reports) {
   const int64_t device = reports.front()->device_memory;
@@ -106,100 +90,65 @@ void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t Grou
                     }});
 }
 
-// Returns the rows about training on many tokens; there are none if no report is of a training step.
-std::vector<Row> training_rows(const Reports& reports) {
-  const auto any = [&](auto property) {
-    return std::any_of(reports.begin(), reports.end(),
-                       [&](const CostReport* r) { return r->training && property(*r->training); });
-  };
-  const auto row = [](const std::string& label, auto text) {
-    return Row{label, [text](const CostReport& r) {
-                 return r.training ? std::string(text(*r.training)) : std::string("-");
-               }};
-  };
-  using Training = const TrainingCost&;
-  if (!any([](Training) { return true; })) return {};
-  std::vector<Row> rows = {row("tokens per step", [](Training t) { return grouped(t.tokens_per_step); }),
-                           row("  per second", [](Training t) { return amount_text(t.tokens_per_second); })};
-  if (!any([](Training t) { return t.tokens.has_value(); })) return rows;
-  rows.push_back(row("steps for all tokens", [](Training t) { return amount_text(t.steps); }));
-  rows.push_back(row("  time", [](Training t) { return duration_text(t.seconds); }));
-  rows.push_back(row("  device hours", [](Training t) { return amount_text(t.device_hours); }));
-  if (any([](Training t) { return t.price.has_value(); }))
-    rows.push_back(row("  price", [](Training t) { return t.price ? amount_text(*t.price) : "-"; }));
-  return rows;
+Row row_of(const ReportFigure& figure) {
+  return {figure.label, [&figure](const CostReport& report) { return figure_text(figure, report); }};
 }
 
-std::vector<Row> total_rows(const Reports& reports) {
-  using Report = const CostReport&;
-  std::vector<Row> rows = {
-      {"devices", [](Report r) { return grouped(r.layout.mesh.devices()); }},
-      {"parameters", [](Report r) { return count_text(r.parameters.count, ""); }},
-      {"  per device", [](Report r) { return bytes_in(r, r.parameters.bytes_per_device); }},
-      {"einsum, per device", [](Report r) { return count_text(r.arithmetic.einsum_per_device, "FLOP"); }},
-      {"einsum, all devices", [](Report r) { return count_text(r.arithmetic.einsum_total, "FLOP"); }},
-      {"einsum, useful", [](Report r) { return count_text(r.arithmetic.einsum_useful, "FLOP"); }},
-      {"duplication", [](Report r) { return fmt::format("{:.3g}", r.arithmetic.duplication); }},
-      {"imbalance", [](Report r) { return fmt::format("{:.3g}", r.arithmetic.imbalance); }},
-      {"other, per device", [](Report r) { return count_text(r.arithmetic.other_per_device, "FLOP"); }},
-      {"collectives", [](Report r) { return grouped(r.communication.total.count); }},
-      {"elements, per device", [](Report r) { return grouped(r.communication.total.elements); }},
-      {"bytes sent, per device", [](Report r) { return bytes_in(r, r.communication.total.bytes_sent); }},
-  };
-  if (std::all_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->time.has_value(); })) {
-    const std::vector<Row> time = {
-        {"predicted step time", [](Report r) { return seconds_text(r.time->step_s); }},
-        {"  compute", [](Report r) { return seconds_text(r.time->compute_s); }},
-        {"  communication", [](Report r) { return seconds_text(r.time->communication_s); }},
-        {"  roofline", [](Report r) { return seconds_text(r.time->roofline_s); }},
-        {"  efficiency (MFU)", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }},
-        {"  hardware", [](Report r) { return printable(r.time->hardware); }},
-    };
-    rows.insert(rows.begin() + 1, time.begin(), time.end());
-    const std::vector<Row> training = training_rows(reports);
-    rows.insert(rows.begin() + 1 + static_cast<int64_t>(time.size()), training.begin(), training.end());
-  }
-  add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
-  add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
-  add_node_rows(rows, reports);
+bool has(const Reports& reports, const ReportFigure& figure) {
+  return std::any_of(reports.begin(), reports.end(),
+                     [&](const CostReport* report) { return figure.of(*report).has_value(); });
+}
+
+// The lines of the figures that some report has.
+void add_figures(std::vector<Row>& rows, const Reports& reports, std::string_view group) {
+  for (const ReportFigure& figure : figures_of(group))
+    if (*figure.label && has(reports, figure)) rows.push_back(row_of(figure));
+}
+
+void add_plan_rows(std::vector<Row>& rows, const Reports& reports) {
+  using Given = const CostReport&;
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->plan.has_value(); })) {
-    rows.push_back({"plan cost", [](Report r) {
+    rows.push_back({"plan cost", [](Given r) {
                       const bool timed = r.plan && !r.plan->hardware.empty();
                       return timed ? seconds_text(plan_seconds(*r.plan)) : grouped(plan_cost(r));
                     }});
-    rows.push_back({"  above the bound by",
-                    [](Report r) { return r.plan ? plan_gap_text(*r.plan) : std::string("-"); }});
+    rows.push_back(
+        {"  above the bound by", [](Given r) { return r.plan ? plan_gap_text(*r.plan) : std::string("-"); }});
   }
-  if (std::any_of(reports.begin(), reports.end(),
-                  [](const CostReport* r) { return r->recomputation.has_value(); })) {
-    rows.push_back({"computed again to fit", [](Report r) {
-                      return r.recomputation ? seconds_text(r.recomputation->seconds) : std::string("-");
-                    }});
-    rows.push_back({"  above the bound by", [](Report r) {
+  add_figures(rows, reports, "recomputation");
+  const auto is_remade = [](const CostReport* r) { return r->recomputation.has_value(); };
+  if (std::any_of(reports.begin(), reports.end(), is_remade))
+    rows.push_back({"  above the bound by", [](Given r) {
                       if (!r.recomputation) return std::string("-");
                       const Recomputation& made = *r.recomputation;
                       return seconds_text(made.is_best ? 0
                                                        : std::max(0.0, made.seconds - made.least_seconds));
                     }});
+}
+
+void add_memory_rows(std::vector<Row>& rows, const Reports& reports) {
+  const bool has_caches =
+      std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; });
+  for (const ReportFigure& figure : figures_of("memory")) {
+    const std::string_view pointer = figure.pointer;
+    if (!*figure.label || (pointer == "/memory/caches" && !has_caches)) continue;
+    rows.push_back(row_of(figure));
+    if (pointer == "/memory/peak_bytes_per_device") add_fit_row(rows, reports);
+    if (pointer == "/memory/variables") add_group_rows(rows, reports, &GroupMemory::variables);
+    if (pointer == "/memory/optimizer_state") add_group_rows(rows, reports, &GroupMemory::optimizer_state);
   }
-  const std::vector<Row> memory = {
-      {"memory at the peak, per device", [](Report r) { return bytes_in(r, r.memory.peak); }},
-      {"  variables", [](Report r) { return bytes_in(r, r.memory.variables); }},
-      {"  optimizer state", [](Report r) { return bytes_in(r, r.memory.optimizer_state); }},
-      {"  inputs", [](Report r) { return bytes_in(r, r.memory.inputs); }},
-      {"  activations", [](Report r) { return bytes_in(r, r.memory.activations_at_peak); }},
-      {"  gradients", [](Report r) { return bytes_in(r, r.memory.gradients); }},
-      {"  workspace", [](Report r) { return bytes_in(r, r.memory.workspace); }},
-      {"  alignment and gaps", [](Report r) { return bytes_in(r, r.memory.gaps); }},
-  };
-  for (const Row& row : memory) {
-    rows.push_back(row);
-    if (&row == &memory.front()) add_fit_row(rows, reports);
-    if (row.label == "  variables") add_group_rows(rows, reports, &GroupMemory::variables);
-    if (row.label == "  optimizer state") add_group_rows(rows, reports, &GroupMemory::optimizer_state);
-  }
-  if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; }))
-    rows.insert(rows.end() - 1, Row{"  caches", [](Report r) { return bytes_in(r, r.memory.caches); }});
+}
+
+std::vector<Row> total_rows(const Reports& reports) {
+  std::vector<Row> rows = {{"devices", [](const CostReport& r) { return grouped(r.layout.mesh.devices()); }}};
+  if (std::all_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->time.has_value(); }))
+    for (const char* group : {"time", "training"}) add_figures(rows, reports, group);
+  for (const char* group : {"parameters", "flops", "communication"}) add_figures(rows, reports, group);
+  add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
+  add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
+  add_figures(rows, reports, "communication/between_nodes");
+  add_plan_rows(rows, reports);
+  add_memory_rows(rows, reports);
   return rows;
 }
 
@@ -461,40 +410,33 @@ class RankingText {
 
   std::string mark(size_t index) const { return fmt::format("[{}]", number_of(layouts_, index)); }
 
-  // The columns of the lines: a head, and the figure of a layout.
-  std::vector<Row> line_columns() const {
-    using Report = const CostReport&;
-    std::vector<Row> made;
-    if (timed_) made.push_back({"step", [](Report r) { return seconds_text(r.time->step_s); }});
-    if (timed_ && !has_totals_)
-      made.push_back({"MFU", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }});
-    const auto training = [&](const char* head, auto text) {
-      made.push_back({head, [text](Report r) {
-                        return r.training ? std::string(text(*r.training)) : std::string("-");
-                      }});
+  // The figures of the lines.
+  std::vector<const ReportFigure*> line_figures() const {
+    std::vector<const ReportFigure*> made;
+    const auto add = [&](bool is_there, const char* pointer) {
+      if (is_there) made.push_back(&figure_at(pointer));
     };
-    using Training = const TrainingCost&;
-    if (has_tokens_) training("tokens/s", [](Training t) { return amount_text(t.tokens_per_second); });
-    if (has_plan_) training("time", [](Training t) { return duration_text(t.seconds); });
-    if (has_price_) training("price", [](Training t) { return t.price ? amount_text(*t.price) : "-"; });
-    if (!has_price_)
-      made.push_back({"sent", [](Report r) { return bytes_in(r, r.communication.total.bytes_sent); }});
-    made.push_back({"memory", [](Report r) { return bytes_in(r, r.memory.peak); }});
-    if (judges_) made.push_back({"fits", [](Report r) { return excess_memory(r) == 0 ? "yes" : "no"; }});
-    if (has_totals_ || !timed_)
-      made.push_back({"einsum", [](Report r) { return count_text(r.arithmetic.einsum_per_device, "FLOP"); }});
+    add(timed_, "/time/step_s");
+    add(timed_ && !has_totals_, "/time/efficiency");
+    add(has_tokens_, "/training/tokens_per_second");
+    add(has_plan_, "/training/seconds");
+    add(has_price_, "/training/price");
+    add(!has_price_, "/communication/bytes_sent_per_device");
+    add(true, "/memory/peak_bytes_per_device");
+    add(judges_, "/memory/fits");
+    add(has_totals_ || !timed_, "/flops/einsum_per_device");
     return made;
   }
 
   std::vector<std::string> heads() const {
     std::vector<std::string> heads;
-    for (const Row& column : line_columns()) heads.push_back(column.label);
+    for (const ReportFigure* figure : line_figures()) heads.emplace_back(figure->head);
     return heads;
   }
 
   std::vector<std::string> figures(const CostReport& report) const {
     std::vector<std::string> cells;
-    for (const Row& column : line_columns()) cells.push_back(column.cell(report));
+    for (const ReportFigure* figure : line_figures()) cells.push_back(figure_text(*figure, report));
     return cells;
   }
 

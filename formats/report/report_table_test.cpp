@@ -179,7 +179,7 @@ TEST_CASE("CSV: a line per layout, or per step") {
   std::istringstream lines(report_csv(layouts, std::nullopt));
   std::string head, first, second, third, none;
   std::getline(lines, head);
-  CHECK(head.starts_with("number,model,mesh,layout,devices,entry,rank,hardware,step_s,"));
+  CHECK(head.starts_with("number,model,mesh,layout,devices,entry,rank,step_s,"));
   CHECK(head.ends_with(
       ",alignment_and_gaps_bytes,tokens_per_step,tokens_per_second,training_steps,training_seconds,"
       "training_device_hours,training_price,not_possible"));

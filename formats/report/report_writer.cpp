@@ -7,6 +7,7 @@
 
 #include "formats/json/ordered_json.h"
 #include "formats/report/html_page.h"
+#include "formats/report/report_figures.h"
 #include "formats/text/quantity.h"
 
 namespace mtfc {
@@ -51,24 +52,6 @@ Json step_json(const StepCost& step, const Mesh& mesh, bool timed) {
   return json;
 }
 
-Json time_json(const TimeCost& time) {
-  return {
-      {"hardware", time.hardware}, {"compute_s", time.compute_s},   {"communication_s", time.communication_s},
-      {"step_s", time.step_s},     {"roofline_s", time.roofline_s}, {"efficiency", time.efficiency}};
-}
-
-Json training_json(const TrainingCost& training) {
-  Json json = {{"tokens_per_step", training.tokens_per_step},
-               {"tokens_per_second", training.tokens_per_second}};
-  if (!training.tokens) return json;
-  json.update({{"tokens", *training.tokens},
-               {"steps", training.steps},
-               {"seconds", training.seconds},
-               {"device_hours", training.device_hours}});
-  if (training.price) json["price"] = *training.price;
-  return json;
-}
-
 Json report_object(const CostReport& report) {
   const Mesh& mesh = report.layout.mesh;
   Json json = {{"model", report.model},
@@ -82,40 +65,22 @@ Json report_object(const CostReport& report) {
   json.update(state_sharding_json(report.layout));
   json.update(rings_json(report.layout));
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
-  json["parameters"] = {{"count", report.parameters.count},
-                        {"bytes", report.parameters.bytes},
-                        {"bytes_per_device", report.parameters.bytes_per_device}};
+  json["parameters"] = figures_object("parameters", report);
   for (const auto& [name, count] : report.parameters.groups) json["parameters"]["groups"][name] = count;
-  const ArithmeticCost& flops = report.arithmetic;
-  json["flops"] = {{"einsum_per_device", flops.einsum_per_device},
-                   {"einsum_total", flops.einsum_total},
-                   {"einsum_useful", flops.einsum_useful},
-                   {"other_per_device", flops.other_per_device},
-                   {"duplication", flops.duplication},
-                   {"imbalance", flops.imbalance}};
+  json["flops"] = figures_object("flops", report);
   const CommunicationCost& sent = report.communication;
-  json["communication"] = {{"count", sent.total.count},
-                           {"joined", sent.joined},
-                           {"elements_per_device", sent.total.elements},
-                           {"bytes_sent_per_device", sent.total.bytes_sent},
-                           {"by_kind", totals_json(sent.by_kind)},
-                           {"by_axis", totals_json(sent.by_axis)}};
-  if (const auto& nodes = sent.between_nodes)
-    json["communication"]["between_nodes"] = {{"nodes", nodes->bytes_sent.size()},
-                                              {"bytes_sent_per_node", nodes->most()},
-                                              {"bytes_sent", nodes->all()},
-                                              {"by_node", nodes->bytes_sent}};
+  json["communication"] = figures_object("communication", report);
+  json["communication"].update(
+      {{"by_kind", totals_json(sent.by_kind)}, {"by_axis", totals_json(sent.by_axis)}});
+  if (sent.between_nodes) {
+    json["communication"]["between_nodes"] = figures_object("communication/between_nodes", report);
+    json["communication"]["between_nodes"]["by_node"] = sent.between_nodes->bytes_sent;
+  }
   if (report.recomputation) {
-    const Recomputation& made = *report.recomputation;
     std::vector<std::string> names;
-    for (const auto& [name, bytes] : made.tensors) names.push_back(name);
-    json["recomputation"] = {
-        {"tensors", names},
-        {"seconds", made.seconds},
-        {"least_seconds", made.is_best ? made.seconds : std::min(made.seconds, made.least_seconds)},
-        {"step_before", made.step_before_s},
-        {"peak_before", made.memory_before},
-        {"least_peak", made.least_memory}};
+    for (const auto& [name, bytes] : report.recomputation->tensors) names.push_back(name);
+    json["recomputation"] = {{"tensors", names}};
+    json["recomputation"].update(figures_object("recomputation", report));
   }
   if (report.plan) {
     json["plan"] = {
@@ -123,8 +88,8 @@ Json report_object(const CostReport& report) {
     if (!report.plan->hardware.empty()) json["plan"]["hardware"] = report.plan->hardware;
   }
   json["memory"] = memory_json(report);
-  if (report.time) json["time"] = time_json(*report.time);
-  if (report.training) json["training"] = training_json(*report.training);
+  if (report.time) json["time"] = figures_object("time", report);
+  if (report.training) json["training"] = figures_object("training", report);
   json["tensors"] = Json::array();
   for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
   json["steps"] = Json::array();
@@ -252,20 +217,7 @@ std::string plan_gap_text(const PlanFigures& plan) {
 Json memory_json(const CostReport& report) {
   constexpr size_t kLargest = 20;
   const MemoryCost& memory = report.memory;
-  Json json = {{"peak_bytes_per_device", memory.peak}};
-  if (report.device_memory > 0)
-    json.update({{"device_bytes", report.device_memory},
-                 {"fits", excess_memory(report) == 0},
-                 {"excess_bytes", excess_memory(report)}});
-  json.update({{"variables", memory.variables},
-               {"optimizer_state", memory.optimizer_state},
-               {"caches", memory.caches},
-               {"inputs", memory.inputs},
-               {"activations_at_peak", memory.activations_at_peak},
-               {"gradients", memory.gradients},
-               {"workspace", memory.workspace},
-               {"alignment_and_gaps", memory.gaps},
-               {"peak_step", memory.peak_step}});
+  Json json = figures_object("memory", report);
   for (const auto& [name, group] : memory.groups)
     json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
   json["largest_at_peak"] = Json::array();
