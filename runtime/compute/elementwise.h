@@ -7,6 +7,7 @@
 // sees consecutive elements. The result may overwrite an operand of the same shape and order.
 
 #include "runtime/compute/kernel.h"
+#include "runtime/compute/run_widest.h"
 #include "runtime/compute/tile.h"
 #include "runtime/memory/dtypes.h"
 
@@ -24,16 +25,7 @@ TileTypes tile_types(const KernelSite& site);
 /// The loop over F{}(operands...) of dtypes Ts, compiled for this machine's vectors. F is given bf16 as f32.
 template <typename Result, typename F, typename... Ts>
 TileFunction tile_function_to() {
-  using Loop = Tile<Result, F, Ts...>;
-  switch (vector_level()) {
-    case VectorLevel::kAvx512:
-      return Loop::run_avx512;
-    case VectorLevel::kAvx2:
-      return Loop::run_avx2;
-    case VectorLevel::kPlain:
-      break;
-  }
-  return Loop::run_plain;
+  return widest_function<Tile<Result, F, Ts...>>();
 }
 
 /// The same where the result has the dtype that F gives it, or that of bf16 operands.

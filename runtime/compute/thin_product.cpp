@@ -293,10 +293,8 @@ using RangeProduct = void (*)(const ThinProduct&, Matrices<T, W>, int64_t begin,
 template <typename T, typename W>
 RangeProduct<T, W> for_this_machine() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return Loops<T, W>::run_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Loops<T, W>::run_avx2;
+  if (vector_level() == VectorLevel::kAvx512) return Loops<T, W>::run_avx512;
+  if (vector_level() == VectorLevel::kAvx2) return Loops<T, W>::run_avx2;
 #endif
   return Loops<T, W>::run_plain;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A loop over consecutive elements, compiled for this machine's vectors: a function of one element becomes
-// three loops (AVX-512, AVX2, the compiler's target), and tile_function chooses one of them.
+// A loop over consecutive elements: a function of one element becomes three loops (AVX-512, AVX2, the compiler's
+// target; run_widest.h), and tile_function chooses one of them.
 //
 // exp, log, tanh, erf and the like are glibc's vector functions (libmvec), accurate to 4 units in the last
 // place. An element's result does not depend on its position: the floats left over after the last whole
@@ -47,31 +47,16 @@ using ResultOf = std::conditional_t<std::is_same_v<decltype(F{}(Computed<Ts>{}..
 
 template <typename Result, typename F, typename... Ts>
 struct Tile {
-#if defined(__x86_64__)
-  MTFC_AVX512 static void run_avx512(const std::byte* const* operands, std::byte* result, int64_t count) {
-    run(operands, result, count);
-  }
-  MTFC_AVX2 static void run_avx2(const std::byte* const* operands, std::byte* result, int64_t count) {
-    run(operands, result, count);
-  }
-#else
-  static constexpr auto run_avx512 = nullptr, run_avx2 = nullptr;
-#endif
-  static void run_plain(const std::byte* const* operands, std::byte* result, int64_t count) {
-    run(operands, result, count);
+  MTFC_INLINE void run(const std::byte* const* operands, std::byte* result, int64_t count) {
+    run_each(operands, result, count, std::index_sequence_for<Ts...>{});
   }
 
  private:
   static constexpr int64_t kVector = 16;  // elements, in one or more vectors
 
-  [[gnu::always_inline]] static inline void run(const std::byte* const* operands, std::byte* result,
-                                                int64_t count) {
-    run(operands, result, count, std::index_sequence_for<Ts...>{});
-  }
-
   template <size_t... I>
-  [[gnu::always_inline]] static inline void run(const std::byte* const* operands, std::byte* result,
-                                                int64_t count, std::index_sequence<I...>) {
+  MTFC_INLINE void run_each(const std::byte* const* operands, std::byte* result, int64_t count,
+                            std::index_sequence<I...>) {
     if constexpr (!(std::is_floating_point_v<Computed<Ts>> || ...)) {
       loop(reinterpret_cast<Result*>(result), count, reinterpret_cast<const Ts*>(operands[I])...);
       return;

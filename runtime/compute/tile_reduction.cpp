@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "runtime/compute/reduction_kinds.h"
-#include "runtime/compute/tile.h"
-#include "runtime/compute/vector_targets.h"
+#include "runtime/compute/run_widest.h"
 #include "runtime/memory/dtypes.h"
 
 namespace mtfc {
@@ -55,55 +54,26 @@ struct Adding {
     return start;
   }
 
-  [[gnu::always_inline]] static inline void rows(const std::byte* elements, int64_t rows, int64_t columns,
-                                                 std::byte* sums) {
-    const T* x = reinterpret_cast<const T*>(elements);
-    A* sum = reinterpret_cast<A*>(sums);
-    for (int64_t r = 0; r < rows; ++r) sum[r] = row(x + r * columns, columns, sum[r]);
-  }
+  struct Rows {
+    MTFC_INLINE void run(const std::byte* elements, int64_t rows, int64_t columns, std::byte* sums) {
+      const T* x = reinterpret_cast<const T*>(elements);
+      A* sum = reinterpret_cast<A*>(sums);
+      for (int64_t r = 0; r < rows; ++r) sum[r] = row(x + r * columns, columns, sum[r]);
+    }
+  };
 
-  [[gnu::always_inline]] static inline void columns(const std::byte* elements, int64_t rows, int64_t columns,
-                                                    std::byte* sums) {
-    const T* x = reinterpret_cast<const T*>(elements);
-    A* sum = reinterpret_cast<A*>(sums);
-    for (int64_t r = 0; r < rows; ++r, x += columns)
+  struct Columns {
+    MTFC_INLINE void run(const std::byte* elements, int64_t rows, int64_t columns, std::byte* sums) {
+      const T* x = reinterpret_cast<const T*>(elements);
+      A* sum = reinterpret_cast<A*>(sums);
+      for (int64_t r = 0; r < rows; ++r, x += columns)
 #pragma omp simd
-      for (int64_t c = 0; c < columns; ++c) sum[c] = R::combine(sum[c], R::take(x[c]));
-  }
-
-#if defined(__x86_64__)
-  MTFC_AVX512 static void rows_avx512(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
-    rows(elements, r, c, sums);
-  }
-  MTFC_AVX512 static void columns_avx512(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
-    columns(elements, r, c, sums);
-  }
-  MTFC_AVX2 static void rows_avx2(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
-    rows(elements, r, c, sums);
-  }
-  MTFC_AVX2 static void columns_avx2(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
-    columns(elements, r, c, sums);
-  }
-#endif
-  static void rows_plain(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
-    rows(elements, r, c, sums);
-  }
-  static void columns_plain(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
-    columns(elements, r, c, sums);
-  }
+        for (int64_t c = 0; c < columns; ++c) sum[c] = R::combine(sum[c], R::take(x[c]));
+    }
+  };
 
   static TileReduction functions() {
-    TileReduction found{sizeof(A), begin, rows_plain, columns_plain, merge, finish};
-#if defined(__x86_64__)
-    if (vector_level() == VectorLevel::kAvx512) {
-      found.add_rows = rows_avx512;
-      found.add_columns = columns_avx512;
-    } else if (vector_level() == VectorLevel::kAvx2) {
-      found.add_rows = rows_avx2;
-      found.add_columns = columns_avx2;
-    }
-#endif
-    return found;
+    return {sizeof(A), begin, widest_function<Rows>(), widest_function<Columns>(), merge, finish};
   }
 };
 
