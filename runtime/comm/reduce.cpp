@@ -4,6 +4,7 @@
 #include "core/tensors/bf16.h"
 #include "runtime/compute/nan_aware.h"
 #include "runtime/compute/wrapping.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {
@@ -36,24 +37,9 @@ void combine_bytes(ReduceKind kind, const std::byte* operand, std::byte* result,
 }  // namespace
 
 void combine(ReduceKind kind, DType dtype, const std::byte* operand, std::byte* result, int64_t count) {
-  switch (dtype) {
-    case DType::kF32:
-      return combine_bytes<float>(kind, operand, result, count);
-    case DType::kBF16:
-      return combine_bytes<Bf16>(kind, operand, result, count);
-    case DType::kF64:
-      return combine_bytes<double>(kind, operand, result, count);
-    case DType::kI32:
-      return combine_bytes<int32_t>(kind, operand, result, count);
-    case DType::kI64:
-      return combine_bytes<int64_t>(kind, operand, result, count);
-    case DType::kI8:
-      return combine_bytes<int8_t>(kind, operand, result, count);
-    case DType::kBool:
-      check_invariant(kind == ReduceKind::kMax || kind == ReduceKind::kMin,
-                      "bool is not summed or multiplied");
-      return combine_bytes<uint8_t>(kind, operand, result, count);
-  }
+  check_invariant(dtype != DType::kBool || kind == ReduceKind::kMax || kind == ReduceKind::kMin,
+                  "bool is not summed or multiplied");
+  dispatch(StoredTypes{}, dtype, [&]<typename T>() { combine_bytes<T>(kind, operand, result, count); });
 }
 
 void combine_in_f32(ReduceKind kind, const std::byte* bf16, std::byte* f32, int64_t count) {

@@ -32,6 +32,8 @@ using Floats = Types<float, double, Bf16>;
 using Integers = Types<int32_t, int64_t>;
 using Numbers = Types<float, double, Bf16, int32_t, int64_t>;
 using AllTypes = Types<float, double, Bf16, int32_t, int64_t, bool, int8_t>;
+/// The same with a byte in the place of a bool.
+using StoredTypes = Types<float, double, Bf16, int32_t, int64_t, uint8_t, int8_t>;
 /// The types that models may name (model_dtypes()).
 using ModelTypes = Types<float, double, Bf16, int32_t, int64_t, bool>;
 /// For kernels of operations that compute in f32 in place of bf16 (OpTraits::in_f32).

@@ -5,8 +5,7 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/compute/nan_aware.h"
-#include "runtime/compute/tile.h"
-#include "runtime/compute/vector_targets.h"
+#include "runtime/compute/run_widest.h"
 #include "runtime/compute/wrapping.h"
 #include "runtime/memory/dtypes.h"
 
@@ -65,49 +64,21 @@ template <typename T, ReduceKind kind>
 }
 
 template <typename T, ReduceKind kind>
-[[gnu::always_inline]] inline void reduce_all(std::span<const std::byte* const> inputs,
-                                              std::span<std::byte* const> outputs, int64_t count) {
-  if (inputs.size() == 2 && (outputs.size() == 1 || outputs.size() == 2)) {
-    const auto *a = reinterpret_cast<const T*>(inputs[0]), *b = reinterpret_cast<const T*>(inputs[1]);
-    T* to = reinterpret_cast<T*>(outputs[0]);
-    if (outputs.size() == 1)
-      of_two<T, kind>(a, b, to, count);
-    else
-      of_two<T, kind>(a, b, to, reinterpret_cast<T*>(outputs[1]), count);
-    return;
-  }
-  constexpr auto kBlock = static_cast<int64_t>(kBlockBytes / sizeof(T));
-  for (int64_t first = 0; first < count; first += kBlock)
-    of_many<T, kind>(inputs, outputs, first, std::min(kBlock, count - first));
-}
-
-template <typename T, ReduceKind kind>
 struct Across {
-  using Inputs = std::span<const std::byte* const>;
-  using Outputs = std::span<std::byte* const>;
-  static void run_plain(Inputs inputs, Outputs outputs, int64_t count) {
-    reduce_all<T, kind>(inputs, outputs, count);
-  }
-#if defined(__x86_64__)
-  MTFC_AVX512 static void run_avx512(Inputs inputs, Outputs outputs, int64_t count) {
-    reduce_all<T, kind>(inputs, outputs, count);
-  }
-  MTFC_AVX2 static void run_avx2(Inputs inputs, Outputs outputs, int64_t count) {
-    reduce_all<T, kind>(inputs, outputs, count);
-  }
-#endif
-  static ReduceAcross chosen() {
-#if defined(__x86_64__)
-    switch (vector_level()) {
-      case VectorLevel::kAvx512:
-        return run_avx512;
-      case VectorLevel::kAvx2:
-        return run_avx2;
-      case VectorLevel::kPlain:
-        break;
+  MTFC_INLINE void run(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                       int64_t count) {
+    if (inputs.size() == 2 && (outputs.size() == 1 || outputs.size() == 2)) {
+      const auto *a = reinterpret_cast<const T*>(inputs[0]), *b = reinterpret_cast<const T*>(inputs[1]);
+      T* to = reinterpret_cast<T*>(outputs[0]);
+      if (outputs.size() == 1)
+        of_two<T, kind>(a, b, to, count);
+      else
+        of_two<T, kind>(a, b, to, reinterpret_cast<T*>(outputs[1]), count);
+      return;
     }
-#endif
-    return run_plain;
+    constexpr auto kBlock = static_cast<int64_t>(kBlockBytes / sizeof(T));
+    for (int64_t first = 0; first < count; first += kBlock)
+      of_many<T, kind>(inputs, outputs, first, std::min(kBlock, count - first));
   }
 };
 
@@ -115,13 +86,13 @@ template <typename T>
 ReduceAcross chosen(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::kSum:
-      return Across<T, ReduceKind::kSum>::chosen();
+      return widest_function<Across<T, ReduceKind::kSum>>();
     case ReduceKind::kProd:
-      return Across<T, ReduceKind::kProd>::chosen();
+      return widest_function<Across<T, ReduceKind::kProd>>();
     case ReduceKind::kMax:
-      return Across<T, ReduceKind::kMax>::chosen();
+      return widest_function<Across<T, ReduceKind::kMax>>();
     case ReduceKind::kMin:
-      return Across<T, ReduceKind::kMin>::chosen();
+      return widest_function<Across<T, ReduceKind::kMin>>();
   }
   throw InternalError("a reduction of an unknown kind");
 }
@@ -129,25 +100,9 @@ ReduceAcross chosen(ReduceKind kind) {
 }  // namespace
 
 ReduceAcross reduce_across(ReduceKind kind, DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return chosen<float>(kind);
-    case DType::kF64:
-      return chosen<double>(kind);
-    case DType::kBF16:
-      return chosen<Bf16>(kind);
-    case DType::kI32:
-      return chosen<int32_t>(kind);
-    case DType::kI64:
-      return chosen<int64_t>(kind);
-    case DType::kI8:
-      return chosen<int8_t>(kind);
-    case DType::kBool:
-      check_invariant(kind == ReduceKind::kMax || kind == ReduceKind::kMin,
-                      "bool is not summed or multiplied");
-      return chosen<uint8_t>(kind);
-  }
-  throw InternalError("a dtype that is not reduced");
+  check_invariant(dtype != DType::kBool || kind == ReduceKind::kMax || kind == ReduceKind::kMin,
+                  "bool is not summed or multiplied");
+  return dispatch(StoredTypes{}, dtype, [&]<typename T>() -> ReduceAcross { return chosen<T>(kind); });
 }
 
 }  // namespace mtfc
