@@ -1,16 +1,17 @@
 #include "runtime/compute/move_pieces.h"
 
 #include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
 #include "core/op_rules/pieces.h"
 #include "runtime/memory/runs.h"
 
 namespace mtfc {
 
-Kernel prepare_pieces(const OpDef& op, const KernelSite& site) {
+Kernel prepare_pieces(std::string_view op, const KernelSite& site) {
   std::vector<TensorType> operands;
   for (const LocalTensor& operand : site.operands) operands.push_back(operand.type);
   const LocalTensor& result = site.results[0];
-  const PieceMap map(op, site.attributes, operands, std::vector<TensorType>{result.type});
+  const PieceMap map(op_named(op), site.attributes, operands, std::vector<TensorType>{result.type});
   std::vector<std::vector<Run>> runs(operands.size());
   int64_t found = 0;
   for (size_t k = 0; k < operands.size(); ++k) {

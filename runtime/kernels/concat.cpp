@@ -1,15 +1,9 @@
-#include "core/graph/op_registry.h"
 #include "runtime/compute/move_pieces.h"
 
 namespace mtfc::concat_kernel {
-namespace {
 
-Kernel prepare(const KernelSite& site) {
-  return prepare_pieces(op_named("concat"), site);
-}
-
-}  // namespace
-
-extern const KernelDef kKernel = {prepare};
+extern const KernelDef kKernel = {
+    .prepare = [](const KernelSite& site) { return prepare_pieces("concat", site); },
+};
 
 }  // namespace mtfc::concat_kernel

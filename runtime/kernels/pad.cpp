@@ -1,15 +1,9 @@
-#include "core/graph/op_registry.h"
 #include "runtime/compute/move_pieces.h"
 
 namespace mtfc::pad_kernel {
-namespace {
 
-Kernel prepare(const KernelSite& site) {
-  return prepare_pieces(op_named("pad"), site);
-}
-
-}  // namespace
-
-extern const KernelDef kKernel = {prepare};
+extern const KernelDef kKernel = {
+    .prepare = [](const KernelSite& site) { return prepare_pieces("pad", site); },
+};
 
 }  // namespace mtfc::pad_kernel

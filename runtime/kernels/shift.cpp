@@ -1,15 +1,9 @@
-#include "core/graph/op_registry.h"
 #include "runtime/compute/move_pieces.h"
 
 namespace mtfc::shift_kernel {
-namespace {
 
-Kernel prepare(const KernelSite& site) {
-  return prepare_pieces(op_named("shift"), site);
-}
-
-}  // namespace
-
-extern const KernelDef kKernel = {prepare};
+extern const KernelDef kKernel = {
+    .prepare = [](const KernelSite& site) { return prepare_pieces("shift", site); },
+};
 
 }  // namespace mtfc::shift_kernel
