@@ -1,8 +1,8 @@
 #include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
+#include "runtime/compute/prepare_typed.h"
 #include "runtime/compute/reduction_kinds.h"
 #include "runtime/compute/run_widest.h"
-#include "runtime/memory/dtypes.h"
 
 namespace mtfc::argmax_pool_kernel {
 namespace {
@@ -94,10 +94,7 @@ Kernel prepare(const KernelSite& site) {
 
 extern const KernelDef kKernel = {
     .prepare =
-        [](const KernelSite& site) {
-          return dispatch(WideNumbers{}, site.operands[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
-        },
+        prepare_typed(WideNumbers{}, []<typename T>(const KernelSite& site) { return prepare<T>(site); }),
 };
 
 }  // namespace mtfc::argmax_pool_kernel

@@ -7,7 +7,7 @@
 #include "runtime/compute/attention_rows.h"
 #include "runtime/compute/attention_terms.h"
 #include "runtime/compute/parallel.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/compute/prepare_typed.h"
 
 namespace mtfc::attention_kernel {
 namespace {
@@ -134,10 +134,7 @@ Kernel prepare(const KernelSite& site) {
 
 extern const KernelDef kKernel = {
     .prepare =
-        [](const KernelSite& site) {
-          return dispatch(WideFloats{}, site.operands[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
-        },
+        prepare_typed(WideFloats{}, []<typename T>(const KernelSite& site) { return prepare<T>(site); }),
     .terms = attention_terms,
 };
 

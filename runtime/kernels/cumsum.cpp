@@ -4,8 +4,8 @@
 #include "core/op_rules/parts.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/compute/prepare_typed.h"
 #include "runtime/compute/wrapping.h"
-#include "runtime/memory/dtypes.h"
 
 namespace mtfc::cumsum_kernel {
 namespace {
@@ -89,10 +89,7 @@ Kernel prepare(const KernelSite& site) {
 
 extern const KernelDef kKernel = {
     .prepare =
-        [](const KernelSite& site) {
-          return dispatch(WideNumbers{}, site.operands[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
-        },
+        prepare_typed(WideNumbers{}, []<typename T>(const KernelSite& site) { return prepare<T>(site); }),
 };
 
 }  // namespace mtfc::cumsum_kernel

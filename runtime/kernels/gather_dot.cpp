@@ -1,6 +1,6 @@
 #include "runtime/compute/parallel.h"
+#include "runtime/compute/prepare_typed.h"
 #include "runtime/compute/slices.h"
-#include "runtime/memory/dtypes.h"
 
 namespace mtfc::gather_dot_kernel {
 namespace {
@@ -57,18 +57,12 @@ Kernel kernel_of(const DotPlan& plan) {
   };
 }
 
-Kernel prepare(const KernelSite& site) {
-  const DotPlan plan = plan_dot(site);
-  const DType index = site.operands[1].type.dtype;
-  return dispatch(WideNumbers{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
-    return dispatch(Integers{}, index, [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
-  });
-}
-
 }  // namespace
 
 extern const KernelDef kKernel = {
-    .prepare = prepare,
+    .prepare = prepare_with_indices<1>(
+        WideNumbers{},
+        []<typename T, typename I>(const KernelSite& site) { return kernel_of<T, I>(plan_dot(site)); }),
 };
 
 }  // namespace mtfc::gather_dot_kernel

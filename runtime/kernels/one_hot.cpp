@@ -2,7 +2,7 @@
 
 #include "runtime/compute/index_check.h"
 #include "runtime/compute/parallel.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/compute/prepare_typed.h"
 
 namespace mtfc::one_hot_kernel {
 namespace {
@@ -31,13 +31,8 @@ Kernel prepare(const KernelSite& site) {
 }  // namespace
 
 extern const KernelDef kKernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return dispatch(ModelTypes{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
-            return dispatch(Integers{}, site.operands[0].type.dtype,
-                            [&]<typename I>() -> Kernel { return prepare<T, I>(site); });
-          });
-        },
+    .prepare = prepare_with_indices<0>(
+        ModelTypes{}, []<typename T, typename I>(const KernelSite& site) { return prepare<T, I>(site); }),
 };
 
 }  // namespace mtfc::one_hot_kernel

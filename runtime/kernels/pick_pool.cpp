@@ -1,6 +1,6 @@
 #include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/compute/prepare_typed.h"
 
 namespace mtfc::pick_pool_kernel {
 namespace {
@@ -39,10 +39,7 @@ Kernel prepare(const KernelSite& site) {
 
 extern const KernelDef kKernel = {
     .prepare =
-        [](const KernelSite& site) {
-          return dispatch(WideNumbers{}, site.results[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
-        },
+        prepare_typed(WideNumbers{}, []<typename T>(const KernelSite& site) { return prepare<T>(site); }),
 };
 
 }  // namespace mtfc::pick_pool_kernel

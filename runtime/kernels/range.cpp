@@ -1,5 +1,4 @@
-#include "runtime/compute/kernel.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/compute/prepare_typed.h"
 
 namespace mtfc::range_kernel {
 
@@ -18,11 +17,8 @@ Kernel prepare(Interval held) {
 }  // namespace
 
 extern const KernelDef kKernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return dispatch(Numbers{}, site.results[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site.results[0].box[0]); });
-        },
+    .prepare = prepare_typed(
+        Numbers{}, []<typename T>(const KernelSite& site) { return prepare<T>(site.results[0].box[0]); }),
 };
 
 }  // namespace mtfc::range_kernel

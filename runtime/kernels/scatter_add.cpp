@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "runtime/compute/parallel.h"
+#include "runtime/compute/prepare_typed.h"
 #include "runtime/compute/slices.h"
-#include "runtime/memory/dtypes.h"
 
 namespace mtfc::scatter_add_kernel {
 namespace {
@@ -72,18 +72,12 @@ Kernel kernel_of(const ScatterPlan& plan) {
   };
 }
 
-Kernel prepare(const KernelSite& site) {
-  const ScatterPlan plan = plan_scatter(site);
-  const DType index = site.operands[1].type.dtype;
-  return dispatch(WideNumbers{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
-    return dispatch(Integers{}, index, [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
-  });
-}
-
 }  // namespace
 
 extern const KernelDef kKernel = {
-    .prepare = prepare,
+    .prepare = prepare_with_indices<1>(
+        WideNumbers{},
+        []<typename T, typename I>(const KernelSite& site) { return kernel_of<T, I>(plan_scatter(site)); }),
 };
 
 }  // namespace mtfc::scatter_add_kernel

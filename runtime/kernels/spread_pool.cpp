@@ -1,7 +1,7 @@
 #include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
+#include "runtime/compute/prepare_typed.h"
 #include "runtime/compute/run_widest.h"
-#include "runtime/memory/dtypes.h"
 
 namespace mtfc::spread_pool_kernel {
 namespace {
@@ -81,10 +81,7 @@ Kernel prepare(const KernelSite& site) {
 
 extern const KernelDef kKernel = {
     .prepare =
-        [](const KernelSite& site) {
-          return dispatch(WideNumbers{}, site.results[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
-        },
+        prepare_typed(WideNumbers{}, []<typename T>(const KernelSite& site) { return prepare<T>(site); }),
 };
 
 }  // namespace mtfc::spread_pool_kernel

@@ -4,7 +4,7 @@
 #include "core/op_rules/parts.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/compute/prepare_typed.h"
 
 namespace mtfc::top_k_kernel {
 namespace {
@@ -117,10 +117,7 @@ Kernel prepare(const KernelSite& site) {
 
 extern const KernelDef kKernel = {
     .prepare =
-        [](const KernelSite& site) {
-          return dispatch(WideNumbers{}, site.operands[0].type.dtype,
-                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
-        },
+        prepare_typed(WideNumbers{}, []<typename T>(const KernelSite& site) { return prepare<T>(site); }),
 };
 
 }  // namespace mtfc::top_k_kernel

@@ -5,7 +5,7 @@
 
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/compute/prepare_typed.h"
 
 namespace mtfc::update_slice_kernel {
 namespace {
@@ -107,13 +107,8 @@ Kernel prepare(const KernelSite& site) {
 }  // namespace
 
 extern const KernelDef kKernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return dispatch(ModelTypes{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
-            return dispatch(Integers{}, site.operands[2].type.dtype,
-                            [&]<typename I>() -> Kernel { return prepare<T, I>(site); });
-          });
-        },
+    .prepare = prepare_with_indices<2>(
+        ModelTypes{}, []<typename T, typename I>(const KernelSite& site) { return prepare<T, I>(site); }),
 };
 
 }  // namespace mtfc::update_slice_kernel
