@@ -34,18 +34,20 @@ TileFunction tile_function() {
   return tile_function_to<ResultOf<F, Ts...>, F, Ts...>();
 }
 
-/// The tile loop of `function(x)` for the dtypes in `types`.
+/// The kernel of `function(x)` for the dtypes of the list.
 template <typename List, typename F>
-TileFunction unary_tile(const TileTypes& types, List list, F) {
-  return dispatch(list, types.operands[0],
-                  []<typename T>() -> TileFunction { return tile_function<F, T>(); });
+constexpr KernelDef unary_kernel(List, F) {
+  return {.tile = [](const TileTypes& types) {
+    return dispatch(List{}, types.operands[0], []<typename T>() { return tile_function<F, T>(); });
+  }};
 }
 
-/// The tile loop of `function(x, y)`, whose operands have the same dtype, for the dtypes in `types`.
+/// The kernel of `function(x, y)`, whose operands have the same dtype, for the dtypes of the list.
 template <typename List, typename F>
-TileFunction binary_tile(const TileTypes& types, List list, F) {
-  return dispatch(list, types.operands[0],
-                  []<typename T>() -> TileFunction { return tile_function<F, T, T>(); });
+constexpr KernelDef binary_kernel(List, F) {
+  return {.tile = [](const TileTypes& types) {
+    return dispatch(List{}, types.operands[0], []<typename T>() { return tile_function<F, T, T>(); });
+  }};
 }
 
 }  // namespace mtfc

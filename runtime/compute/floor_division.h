@@ -48,14 +48,16 @@ void refuse_zeros(const LocalTensor& divisors, const std::byte* data);
 
 /// A kernel of `function(a, b)` on numbers that refuses integer divisors of 0 beforehand.
 template <typename F>
-Kernel floor_division_kernel(const KernelSite& site, F function) {
-  const Kernel divide = prepare_elementwise(site, binary_tile(tile_types(site), Numbers{}, function));
-  const LocalTensor divisors = site.operands[1];
-  if (is_float(divisors.type.dtype)) return divide;
-  return [divide, divisors](const KernelRun& run) {
-    refuse_zeros(divisors, run.operands[1]);
-    return divide(run);
-  };
+constexpr KernelDef floor_division_kernel(F) {
+  return {.prepare = [](const KernelSite& site) -> Kernel {
+    const Kernel divide = prepare_elementwise(site, binary_kernel(Numbers{}, F{}).tile(tile_types(site)));
+    const LocalTensor divisors = site.operands[1];
+    if (is_float(divisors.type.dtype)) return divide;
+    return [divide, divisors](const KernelRun& run) {
+      refuse_zeros(divisors, run.operands[1]);
+      return divide(run);
+    };
+  }};
 }
 
 }  // namespace mtfc

@@ -17,8 +17,6 @@ struct Magnitude {
 
 }  // namespace
 
-extern const KernelDef kKernel = {
-    .tile = [](const TileTypes& types) { return unary_tile(types, Numbers{}, Magnitude{}); },
-};
+extern const KernelDef kKernel = unary_kernel(Numbers{}, Magnitude{});
 
 }  // namespace mtfc::abs_kernel

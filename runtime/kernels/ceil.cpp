@@ -4,11 +4,6 @@
 
 namespace mtfc::ceil_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return std::ceil(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return std::ceil(x); });
 
 }  // namespace mtfc::ceil_kernel

@@ -2,11 +2,6 @@
 
 namespace mtfc::div_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return binary_tile(types, Floats{}, [](auto a, auto b) { return a / b; });
-        },
-};
+extern const KernelDef kKernel = binary_kernel(Floats{}, [](auto a, auto b) { return a / b; });
 
 }  // namespace mtfc::div_kernel

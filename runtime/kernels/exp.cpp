@@ -3,11 +3,6 @@
 
 namespace mtfc::exp_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return exponential(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return exponential(x); });
 
 }  // namespace mtfc::exp_kernel

@@ -2,11 +2,6 @@
 
 namespace mtfc::floordiv_kernel {
 
-extern const KernelDef kKernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return floor_division_kernel(site, [](auto a, auto b) { return floor_quotient(a, b); });
-        },
-};
+extern const KernelDef kKernel = floor_division_kernel([](auto a, auto b) { return floor_quotient(a, b); });
 
 }  // namespace mtfc::floordiv_kernel

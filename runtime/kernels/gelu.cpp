@@ -19,8 +19,6 @@ struct Gelu {
 
 }  // namespace
 
-extern const KernelDef kKernel = {
-    .tile = [](const TileTypes& types) { return unary_tile(types, Floats{}, Gelu{}); },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, Gelu{});
 
 }  // namespace mtfc::gelu_kernel

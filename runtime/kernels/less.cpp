@@ -2,11 +2,6 @@
 
 namespace mtfc::less_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return binary_tile(types, Numbers{}, [](auto a, auto b) { return a < b; });
-        },
-};
+extern const KernelDef kKernel = binary_kernel(Numbers{}, [](auto a, auto b) { return a < b; });
 
 }  // namespace mtfc::less_kernel

@@ -4,11 +4,6 @@
 
 namespace mtfc::log_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return std::log(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return std::log(x); });
 
 }  // namespace mtfc::log_kernel

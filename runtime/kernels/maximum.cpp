@@ -3,11 +3,6 @@
 
 namespace mtfc::maximum_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return binary_tile(types, Numbers{}, [](auto a, auto b) { return larger(a, b); });
-        },
-};
+extern const KernelDef kKernel = binary_kernel(Numbers{}, [](auto a, auto b) { return larger(a, b); });
 
 }  // namespace mtfc::maximum_kernel

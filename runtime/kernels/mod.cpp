@@ -2,11 +2,6 @@
 
 namespace mtfc::mod_kernel {
 
-extern const KernelDef kKernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return floor_division_kernel(site, [](auto a, auto b) { return floor_remainder(a, b); });
-        },
-};
+extern const KernelDef kKernel = floor_division_kernel([](auto a, auto b) { return floor_remainder(a, b); });
 
 }  // namespace mtfc::mod_kernel

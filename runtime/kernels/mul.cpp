@@ -3,11 +3,6 @@
 
 namespace mtfc::mul_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return binary_tile(types, Numbers{}, [](auto a, auto b) { return mul_wrapping(a, b); });
-        },
-};
+extern const KernelDef kKernel = binary_kernel(Numbers{}, [](auto a, auto b) { return mul_wrapping(a, b); });
 
 }  // namespace mtfc::mul_kernel

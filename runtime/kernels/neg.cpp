@@ -3,11 +3,7 @@
 
 namespace mtfc::neg_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Numbers{}, [](auto x) { return sub_wrapping(decltype(x){}, x); });
-        },
-};
+extern const KernelDef kKernel =
+    unary_kernel(Numbers{}, [](auto x) { return sub_wrapping(decltype(x){}, x); });
 
 }  // namespace mtfc::neg_kernel

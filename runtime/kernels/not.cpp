@@ -2,9 +2,6 @@
 
 namespace mtfc::not_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) { return unary_tile(types, Types<bool>{}, [](bool x) { return !x; }); },
-};
+extern const KernelDef kKernel = unary_kernel(Types<bool>{}, [](bool x) { return !x; });
 
 }  // namespace mtfc::not_kernel

@@ -4,11 +4,6 @@
 
 namespace mtfc::pow_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return binary_tile(types, Floats{}, [](auto a, auto b) { return std::pow(a, b); });
-        },
-};
+extern const KernelDef kKernel = binary_kernel(Floats{}, [](auto a, auto b) { return std::pow(a, b); });
 
 }  // namespace mtfc::pow_kernel

@@ -2,8 +2,6 @@
 
 namespace mtfc::reciprocal_kernel {
 
-extern const KernelDef kKernel = {
-    .tile = [](const TileTypes& types) { return unary_tile(types, Floats{}, [](auto x) { return 1 / x; }); },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return 1 / x; });
 
 }  // namespace mtfc::reciprocal_kernel

@@ -4,11 +4,6 @@
 
 namespace mtfc::rsqrt_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return 1 / std::sqrt(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return 1 / std::sqrt(x); });
 
 }  // namespace mtfc::rsqrt_kernel

@@ -3,11 +3,6 @@
 
 namespace mtfc::sigmoid_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return 1 / (1 + exponential(-x)); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return 1 / (1 + exponential(-x)); });
 
 }  // namespace mtfc::sigmoid_kernel

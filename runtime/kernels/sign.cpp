@@ -2,12 +2,7 @@
 
 namespace mtfc::sign_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Numbers{},
-                            []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
-        },
-};
+extern const KernelDef kKernel =
+    unary_kernel(Numbers{}, []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
 
 }  // namespace mtfc::sign_kernel

@@ -3,11 +3,6 @@
 
 namespace mtfc::silu_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return x / (1 + exponential(-x)); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return x / (1 + exponential(-x)); });
 
 }  // namespace mtfc::silu_kernel

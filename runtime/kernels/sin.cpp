@@ -4,11 +4,6 @@
 
 namespace mtfc::sin_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return std::sin(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return std::sin(x); });
 
 }  // namespace mtfc::sin_kernel

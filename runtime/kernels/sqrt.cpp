@@ -4,11 +4,6 @@
 
 namespace mtfc::sqrt_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return std::sqrt(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return std::sqrt(x); });
 
 }  // namespace mtfc::sqrt_kernel

@@ -3,11 +3,6 @@
 
 namespace mtfc::square_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Numbers{}, [](auto x) { return mul_wrapping(x, x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Numbers{}, [](auto x) { return mul_wrapping(x, x); });
 
 }  // namespace mtfc::square_kernel

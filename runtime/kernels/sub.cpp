@@ -3,11 +3,6 @@
 
 namespace mtfc::sub_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return binary_tile(types, Numbers{}, [](auto a, auto b) { return sub_wrapping(a, b); });
-        },
-};
+extern const KernelDef kKernel = binary_kernel(Numbers{}, [](auto a, auto b) { return sub_wrapping(a, b); });
 
 }  // namespace mtfc::sub_kernel

@@ -4,11 +4,6 @@
 
 namespace mtfc::tanh_kernel {
 
-extern const KernelDef kKernel = {
-    .tile =
-        [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return std::tanh(x); });
-        },
-};
+extern const KernelDef kKernel = unary_kernel(Floats{}, [](auto x) { return std::tanh(x); });
 
 }  // namespace mtfc::tanh_kernel
