@@ -11,10 +11,7 @@ constexpr AttributeSpec kCountPadding = {
 
 std::vector<TensorType> infer(const OpCall& call) {
   require_floats(call);
-  const TensorType& x = call.operands[0];
-  const Windows& windows = windows_of(call.attributes);
-  require_pool_windows(x, windows);
-  return {{x.dtype, slid_dims(x.dims, windows)}};
+  return infer_pool(call);
 }
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {

@@ -9,10 +9,6 @@ extern const OpDef kOp;
 namespace mtfc::max_pool_composite {
 namespace {
 
-std::vector<TensorType> infer(const OpCall& call) {
-  return {argmax_pool_op::kOp.signature.infer(call)[0]};
-}
-
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   return {b.add(argmax_pool_op::kOp, node.operands, node.attributes)[0]};
 }
@@ -28,7 +24,7 @@ extern const CompositeDef kComposite =
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {kPoolWindows},
-                .infer = infer,
+                .infer = infer_pool,
                 .examples = pool_examples(normal),
                 .worked = {worked({known("h=5", {-1, -5, -3, -4, -4})},
                                   {{"windows", Windows{padded(sliding("h=5", 3, "y=3"), 1, 1, 2)}}},

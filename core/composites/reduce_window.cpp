@@ -11,13 +11,10 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
   require_numbers(call);
-  const TensorType& x = call.operands[0];
   const std::string& kind = call.attributes.get<std::string>("kind");
   if (kind != "sum" && kind != "max" && kind != "min")
     throw OpError{"'kind' is \"" + kind + "\", but must be \"sum\", \"max\" or \"min\"", "", -1, "kind"};
-  const Windows& windows = windows_of(call.attributes);
-  require_pool_windows(x, windows);
-  return {{x.dtype, slid_dims(x.dims, windows)}};
+  return infer_pool(call);
 }
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {

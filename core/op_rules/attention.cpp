@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc {
 namespace {
@@ -69,6 +69,12 @@ std::vector<AttributeSpec> attention_attributes() {
       {"dropout", AttributeType::kNumber, false,
        "above 0: the probability that a weight becomes 0, while others grow by 1 / (1 - dropout); the last "
        "operand is then an i64 for each query, from which its draws are made"}};
+}
+
+OpDef attention(FamilyMember member) {
+  member.attributes = attention_attributes();
+  member.traits = {.multiplies = true, .in_f32 = true};
+  return family_member(Family::kAttention, std::move(member));
 }
 
 AttentionDims attention_dims(const OpCall& call) {

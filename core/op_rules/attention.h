@@ -15,6 +15,8 @@
 
 namespace mtfc {
 
+struct FamilyMember;
+
 struct AttentionDims {
   Dims batch;    // in the order of q
   Dims queries;  // likewise
@@ -23,8 +25,10 @@ struct AttentionDims {
   Dim value;
 };
 
-/// The attributes of attention and of its gradient.
+/// The attributes of attention and of its gradients.
 std::vector<AttributeSpec> attention_attributes();
+/// Attention or one of its gradients.
+OpDef attention(FamilyMember member);
 
 /// The operands 0 to 2 are q, k and v. Throws OpError if their dimensions do not fit together, or if the attributes
 /// do not fit them.

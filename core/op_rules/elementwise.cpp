@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 namespace {
@@ -78,38 +77,16 @@ ExampleOperand any_flags(std::string_view dims, DType) {
 
 using InferRule = std::vector<TensorType> (*)(const OpCall&);
 
-OpDef elementwise(int operands, InferRule infer, std::vector<Example> examples, ElementwiseOp op) {
-  std::vector<AttributeSpec> attributes;
-  if (operands > 1) attributes.push_back(kResultOrder);
-  return {
-      .signature =
-          {
-              .name = op.name,
-              .doc = op.doc,
-              .min_operands = operands,
-              .max_operands = operands,
-              .attributes = std::move(attributes),
-              .infer = infer,
-              .examples = op.examples.empty() ? std::move(examples) : std::move(op.examples),
-              .worked = std::move(op.worked),
-          },
-      .family = Family::kElementwise,
-      .roles = pass_factors,
-      .linear_in = std::move(op.linear_in),
-      .gradient = op.gradient,
-      .flops = result_elements,
-      .workspace = kNoWorkspace,
-      .split_rule = kNoSplitRule,
-      .traits = op.traits,
-  };
+OpDef unary(InferRule infer, std::vector<Example> examples, FamilyMember member) {
+  member.infer = infer;
+  if (member.examples.empty()) member.examples = std::move(examples);
+  return elementwise(std::move(member));
 }
 
-OpDef unary(InferRule infer, std::vector<Example> examples, ElementwiseOp op) {
-  return elementwise(1, infer, std::move(examples), std::move(op));
-}
-
-OpDef binary(InferRule infer, std::vector<Example> examples, ElementwiseOp op) {
-  return elementwise(2, infer, std::move(examples), std::move(op));
+OpDef binary(InferRule infer, std::vector<Example> examples, FamilyMember member) {
+  member.min_operands = member.max_operands = 2;
+  member.attributes = {kResultOrder};
+  return unary(infer, std::move(examples), std::move(member));
 }
 
 }  // namespace
@@ -125,39 +102,44 @@ Dims aligned_dims(const OpCall& call) {
   return ordered;
 }
 
-OpDef float_unary(ElementwiseOp op) {
-  return unary(infer_float_unary, unary_examples(normal), std::move(op));
+OpDef elementwise(FamilyMember member) {
+  member.flops = result_elements;
+  return family_member(Family::kElementwise, std::move(member));
 }
 
-OpDef number_unary(ElementwiseOp op) {
+OpDef float_unary(FamilyMember member) {
+  return unary(infer_float_unary, unary_examples(normal), std::move(member));
+}
+
+OpDef number_unary(FamilyMember member) {
   std::vector<Example> examples = unary_examples(normal);
   for (const DType dtype : {DType::kI32, DType::kF64})
     examples.push_back({{steps("batch=5 hidden=7", dtype)}, {}});
-  return unary(infer_number_unary, std::move(examples), std::move(op));
+  return unary(infer_number_unary, std::move(examples), std::move(member));
 }
 
-OpDef bool_unary(ElementwiseOp op) {
-  return unary(infer_bool_unary, unary_examples(any_flags), std::move(op));
+OpDef bool_unary(FamilyMember member) {
+  return unary(infer_bool_unary, unary_examples(any_flags), std::move(member));
 }
 
-OpDef float_binary(ElementwiseOp op) {
-  return binary(infer_float_binary, aligned_examples(normal, normal), std::move(op));
+OpDef float_binary(FamilyMember member) {
+  return binary(infer_float_binary, aligned_examples(normal, normal), std::move(member));
 }
 
-OpDef number_binary(ElementwiseOp op) {
-  return binary(infer_number_binary, aligned_number_examples(), std::move(op));
+OpDef number_binary(FamilyMember member) {
+  return binary(infer_number_binary, aligned_number_examples(), std::move(member));
 }
 
-OpDef bool_binary(ElementwiseOp op) {
-  return binary(infer_bool_binary, aligned_examples(any_flags, any_flags), std::move(op));
+OpDef bool_binary(FamilyMember member) {
+  return binary(infer_bool_binary, aligned_examples(any_flags, any_flags), std::move(member));
 }
 
-OpDef checked_division(ElementwiseOp op) {
+OpDef checked_division(FamilyMember member) {
   std::vector<Example> examples = aligned_examples(normal, positive);
   examples.push_back({{steps("batch=5 hidden=7"), positive("hidden=7")}, {}});
   examples.push_back({{steps("batch=5 hidden=7", DType::kI32), positive("hidden=7", DType::kI32)}, {}});
   examples.push_back({{steps("batch=5", DType::kI64), positive("hidden=7 batch=5", DType::kI64)}, {}});
-  OpDef made = binary(infer_number_binary, std::move(examples), std::move(op));
+  OpDef made = binary(infer_number_binary, std::move(examples), std::move(member));
   made.family = Family::kElementwiseChecked;
   return made;
 }

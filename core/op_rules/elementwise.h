@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/graph.h"
-#include "core/graph/op_def.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc {
 
@@ -19,25 +18,19 @@ inline constexpr AttributeSpec kResultOrder = {"dims", AttributeType::kDims, fal
 /// The dimensions of the result. Throws OpError if the attribute `dims` is no permutation of them.
 Dims aligned_dims(const OpCall& call);
 
-/// One element-wise operation of a family: what the family leaves open.
-struct ElementwiseOp {
-  std::string_view name, doc;
-  std::vector<Example> examples = {};  // those of the family if it is empty
-  std::vector<WorkedExample> worked = {};
-  std::vector<std::vector<int>> linear_in = {};
-  GradientRule gradient = kNoGradient;
-  OpTraits traits = {};
-};
+/// An element-wise operation that states its operands, attributes and examples. The functions below have them for their
+/// kinds of operations; examples of a member take the place of theirs.
+OpDef elementwise(FamilyMember member);
 /// One operand, whose type the result has: floats, any numbers, or bools.
-OpDef float_unary(ElementwiseOp op);
-OpDef number_unary(ElementwiseOp op);
-OpDef bool_unary(ElementwiseOp op);
+OpDef float_unary(FamilyMember member);
+OpDef number_unary(FamilyMember member);
+OpDef bool_unary(FamilyMember member);
 /// Two operands of one dtype, which is the result's.
-OpDef float_binary(ElementwiseOp op);
-OpDef number_binary(ElementwiseOp op);
-OpDef bool_binary(ElementwiseOp op);
+OpDef float_binary(FamilyMember member);
+OpDef number_binary(FamilyMember member);
+OpDef bool_binary(FamilyMember member);
 /// Two operands that are numbers of one dtype; a second integer that is 0 is refused when the operation runs.
-OpDef checked_division(ElementwiseOp op);
+OpDef checked_division(FamilyMember member);
 /// Two operands of one dtype, whose elements are compared: numbers, or any for an equality. The result is bool.
 OpDef comparison(std::string_view name, std::string_view doc);
 OpDef equality(std::string_view name, std::string_view doc);

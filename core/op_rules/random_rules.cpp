@@ -1,7 +1,7 @@
 #include "core/op_rules/random_rules.h"
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc {
 namespace {
@@ -40,28 +40,19 @@ std::vector<TensorType> infer_random(const OpCall& call) {
 }  // namespace
 
 OpDef random_numbers(std::string_view name, std::string_view doc) {
-  return {
-      .signature =
-          {
-              .name = name,
-              .doc = doc,
-              .min_operands = 0,
-              .max_operands = 1,
-              .attributes = {kRandomDims, kRandomDType, kRandomInterleaved, kRandomKey},
-              .infer = infer_random,
-              .examples = {{{}, {{"dims", dims_of("batch=5 hidden=7")}}},
-                           {{}, {{"dims", dims_of("a=3 b=5 c=7")}, {"dtype", DType::kF64}}},
-                           {{}, {{"dims", Dims{}}}}},
-          },
-      .family = Family::kGenerator,
-      .roles = pass_factors,
-      .linear_in = {},
-      .gradient = kNoGradient,
+  OpDef made = generator({
+      .name = name,
+      .doc = doc,
+      .attributes = {kRandomDims, kRandomDType, kRandomInterleaved, kRandomKey},
+      .infer = infer_random,
+      .examples = {{{}, {{"dims", dims_of("batch=5 hidden=7")}}},
+                   {{}, {{"dims", dims_of("a=3 b=5 c=7")}, {"dtype", DType::kF64}}},
+                   {{}, {{"dims", Dims{}}}}},
       .flops = result_elements,
-      .workspace = kNoWorkspace,
-      .split_rule = kNoSplitRule,
       .traits = {.is_drawn = true, .own_pace = true},
-  };
+  });
+  made.signature.max_operands = 1;  // the number of a part
+  return made;
 }
 
 }  // namespace mtfc

@@ -67,28 +67,20 @@ std::vector<Example> examples_of(const ReductionOp& op) {
 }  // namespace
 
 OpDef reduction(ReductionOp op) {
-  std::vector<Example> examples = examples_of(op);
-  return {
-      .signature =
-          {
-              .name = op.name,
-              .doc = op.doc,
-              .min_operands = 1,
-              .max_operands = 1,
-              .attributes = {kReductionOver, kReductionDims},
-              .infer = op.infer,
-              .examples = std::move(examples),
-              .worked = std::move(op.worked),
-          },
-      .family = Family::kReduction,
+  FamilyMember member = {
+      .name = op.name,
+      .doc = op.doc,
+      .attributes = {kReductionOver, kReductionDims},
+      .infer = op.infer,
+      .examples = examples_of(op),
+      .worked = std::move(op.worked),
       .roles = factors_of(op.kind),
       .linear_in = std::move(op.linear_in),
       .gradient = op.gradient,
       .flops = operand_elements,
-      .workspace = kNoWorkspace,
-      .split_rule = kNoSplitRule,
       .traits = op.traits,
   };
+  return family_member(Family::kReduction, std::move(member));
 }
 
 std::vector<TensorType> infer_number_reduction(const OpCall& call) {

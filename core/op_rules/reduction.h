@@ -10,7 +10,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc {
 

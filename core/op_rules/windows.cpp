@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc {
 namespace {
@@ -94,9 +94,24 @@ Factor place_factor(const Window& window, const OpCall& call, std::span<const Te
   return factor;
 }
 
-std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results,
-                                 const std::vector<int>& alike) {
+OpDef pooling(FamilyMember member) {
+  member.attributes = {kPoolWindows};
+  if (member.max_operands > 1) member.own_dtypes = {{1, DType::kI32}};
+  member.traits = {.in_f32 = true};
+  return family_member(Family::kPooling, std::move(member));
+}
+
+std::vector<TensorType> infer_pool(const OpCall& call) {
+  require_numbers({call.attributes, call.operands.first(1)});
+  const TensorType& x = call.operands[0];
   const Windows& windows = windows_of(call.attributes);
+  require_pool_windows(x, windows);
+  return {{x.dtype, slid_dims(x.dims, windows)}};
+}
+
+std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results) {
+  const Windows& windows = windows_of(call.attributes);
+  const std::vector<int> alike = call.operands.size() > 1 ? std::vector{1} : std::vector<int>{};
   std::vector<Factor> factors;
   for (const Dim& dim : call.operands[0].dims) {
     const Window* window = window_along(windows, dim.name);

@@ -17,6 +17,8 @@
 
 namespace mtfc {
 
+struct FamilyMember;
+
 /// For an operation with a filter, and for one without.
 inline constexpr AttributeSpec kFilterWindows = {
     "windows", AttributeType::kWindows, true,
@@ -59,10 +61,13 @@ List without_windows(const List& dims, const Windows& windows, Dim Window::*memb
 Factor place_factor(const Window& window, const OpCall& call, std::span<const TensorType> results,
                     std::vector<int> operands);
 
-/// The factors of a pool: the places of its windows, which the operands in `alike` have too, and all other dimensions,
-/// which pass.
-std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results,
-                                 const std::vector<int>& alike);
+/// A pool. Its windows are its only attribute, and a second operand holds the indices of taps.
+OpDef pooling(FamilyMember member);
+/// The result of a pool of numbers has their dtype.
+std::vector<TensorType> infer_pool(const OpCall& call);
+/// The factors of a pool: the places of its windows, which a second operand has too, and all other dimensions, which
+/// pass.
+std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results);
 /// The elements of the result times the taps. Operands are no measure: shards with their halos differ in size.
 int64_t pool_flops(const LocalCall& call, std::span<const LocalType> results);
 /// Throws OpError unless `taps`, operand `at`, is of type i32 and has the dimensions `dims`, in any order.

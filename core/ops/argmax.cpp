@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::argmax_op {
 namespace {
@@ -45,34 +45,27 @@ std::vector<WorkedExample> worked_examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "argmax",
-            .doc = "The i32 index of the largest element along one dimension; of equal elements, the lowest "
-                   "index.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"over", AttributeType::kOver, true, "the dimension to search"}},
-            .infer = infer,
-            .examples = {{.operands = {normal("batch=5 classes=7")},
-                          .attributes = {{"over", dims_of("classes=7")}}},
-                         {.operands = {steps("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
-                         {.operands = {steps("batch=5 classes=7", DType::kF32)},
-                          .attributes = {{"over", dims_of("batch=5")}}},
-                         {.operands = {steps("batch=5 classes=7", DType::kI32)},
-                          .attributes = {{"over", dims_of("classes=7")}}},
-                         {.operands = {steps("classes=7")}, .attributes = {{"over", dims_of("classes=7")}}}},
-            .worked = worked_examples(),
-        },
-    .family = Family::kReduction,
-    .roles = roles,
-    .linear_in = {},
-    .gradient = kNoGradient,
-    .flops = operand_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = split_rule,
-    .traits = {.in_f32 = true},
-};
+extern const OpDef kOp = family_member(
+    Family::kReduction,
+    {
+        .name = "argmax",
+        .doc = "The i32 index of the largest element along one dimension; of equal elements, the lowest "
+               "index.",
+        .attributes = {{"over", AttributeType::kOver, true, "the dimension to search"}},
+        .infer = infer,
+        .examples = {{.operands = {normal("batch=5 classes=7")},
+                      .attributes = {{"over", dims_of("classes=7")}}},
+                     {.operands = {steps("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
+                     {.operands = {steps("batch=5 classes=7", DType::kF32)},
+                      .attributes = {{"over", dims_of("batch=5")}}},
+                     {.operands = {steps("batch=5 classes=7", DType::kI32)},
+                      .attributes = {{"over", dims_of("classes=7")}}},
+                     {.operands = {steps("classes=7")}, .attributes = {{"over", dims_of("classes=7")}}}},
+        .worked = worked_examples(),
+        .roles = roles,
+        .flops = operand_elements,
+        .split_rule = split_rule,
+        .traits = {.in_f32 = true},
+    });
 
 }  // namespace mtfc::argmax_op

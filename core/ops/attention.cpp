@@ -1,7 +1,7 @@
 #include "core/op_rules/attention.h"
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::attention_gradient_op {
 extern const OpDef kOp;
@@ -95,38 +95,27 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "attention",
-            .doc = "softmax(scale·q·k)·v over the positions `over` of k and v that a query of q sees, "
-                   "without ever "
-                   "holding all "
-                   "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
-                   "gets zeros and "
-                   "-inf. After v may follow a bias, a float that is added to the scores, and a mask, true "
-                   "where a position is seen.",
-            .min_operands = 3,
-            .max_operands = 6,
-            .attributes = attention_attributes(),
-            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("l=2 k=1", {0, 0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8})},
-                              {{"over", dim_of("m=2")},
-                               {"dim", dim_of("k=1")},
-                               {"positions", dim_of("l=2")},
-                               {"causal", true}},
-                              {{4, 6}, {0, 0.6931471805599453}})},
-        },
-    .family = Family::kAttention,
+extern const OpDef kOp = attention({
+    .name = "attention",
+    .doc = "softmax(scale·q·k)·v over the positions `over` of k and v that a query of q sees, "
+           "without ever "
+           "holding all "
+           "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
+           "gets zeros and "
+           "-inf. After v may follow a bias, a float that is added to the scores, and a mask, true "
+           "where a position is seen.",
+    .min_operands = 3,
+    .max_operands = 6,
+    .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked(
+        {known("l=2 k=1", {0, 0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8})},
+        {{"over", dim_of("m=2")}, {"dim", dim_of("k=1")}, {"positions", dim_of("l=2")}, {"causal", true}},
+        {{4, 6}, {0, 0.6931471805599453}})},
     .roles = roles,
-    .linear_in = {},
     .gradient = gradient,
     .flops = flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .in_f32 = true},
-};
+});
 
 }  // namespace mtfc::attention_op

@@ -1,6 +1,6 @@
 #include "core/op_rules/attention.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::attention_bias_gradient_op {
 namespace {
@@ -58,33 +58,23 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "attention_bias_gradient",
-            .doc = "The gradient of the bias of an attention, whose weights are computed again. The operands "
-                   "are "
-                   "those of attention_gradient.",
-            .min_operands = 7,
-            .max_operands = 9,
-            .attributes = attention_attributes(),
-            .own_dtypes = {{kExtras + 1, DType::kBool}, {kExtras + 2, DType::kI64}},
-            .infer = infer,
-            .examples = examples(),
-            // Both weights are 1/2, and the gradients of the scores 1/2 * (1 * v - 6).
-            .worked = {worked({known("l=1 k=1", {0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8}),
-                               known("l=1", {0.6931471805599453}), known("l=1", {6}), known("l=1 k=1", {1}),
-                               known("m=2", {0, 0})},
-                              {{"over", dim_of("m=2")}, {"dim", dim_of("k=1")}}, {{-1, 1}})},
-        },
-    .family = Family::kAttention,
+extern const OpDef kOp = attention({
+    .name = "attention_bias_gradient",
+    .doc = "The gradient of the bias of an attention, whose weights are computed again. The operands "
+           "are "
+           "those of attention_gradient.",
+    .min_operands = 7,
+    .max_operands = 9,
+    .own_dtypes = {{kExtras + 1, DType::kBool}, {kExtras + 2, DType::kI64}},
+    .infer = infer,
+    .examples = examples(),
+    // Both weights are 1/2, and the gradients of the scores 1/2 * (1 * v - 6).
+    .worked = {worked(
+        {known("l=1 k=1", {0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8}),
+         known("l=1", {0.6931471805599453}), known("l=1", {6}), known("l=1 k=1", {1}), known("m=2", {0, 0})},
+        {{"over", dim_of("m=2")}, {"dim", dim_of("k=1")}}, {{-1, 1}})},
     .roles = roles,
-    .linear_in = {},
-    .gradient = kNoGradient,
     .flops = flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .in_f32 = true},
-};
+});
 
 }  // namespace mtfc::attention_bias_gradient_op

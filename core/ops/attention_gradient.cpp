@@ -1,6 +1,6 @@
 #include "core/op_rules/attention.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::attention_gradient_op {
 namespace {
@@ -52,35 +52,24 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "attention_gradient",
-            .doc =
-                "The gradients of q, k and v of an attention, whose weights are computed again. The "
-                "operands are q, k and "
-                "v; for each query, the second result of the attention and the sum of the gradient of the "
-                "first times "
-                "that result; the gradient of the first result; and the bias, the mask and the numbers for "
-                "dropout if there are any.",
-            .min_operands = 6,
-            .max_operands = 9,
-            .attributes = attention_attributes(),
-            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("l=1 k=1", {0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8}),
-                               known("l=1", {0.6931471805599453}), known("l=1", {6}), known("l=1 k=1", {1})},
-                              {{"over", dim_of("m=2")}, {"dim", dim_of("k=1")}}, {{1}, {0, 0}, {0.5, 0.5}})},
-        },
-    .family = Family::kAttention,
+extern const OpDef kOp = attention({
+    .name = "attention_gradient",
+    .doc = "The gradients of q, k and v of an attention, whose weights are computed again. The "
+           "operands are q, k and "
+           "v; for each query, the second result of the attention and the sum of the gradient of the "
+           "first times "
+           "that result; the gradient of the first result; and the bias, the mask and the numbers for "
+           "dropout if there are any.",
+    .min_operands = 6,
+    .max_operands = 9,
+    .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("l=1 k=1", {0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8}),
+                       known("l=1", {0.6931471805599453}), known("l=1", {6}), known("l=1 k=1", {1})},
+                      {{"over", dim_of("m=2")}, {"dim", dim_of("k=1")}}, {{1}, {0, 0}, {0.5, 0.5}})},
     .roles = roles,
-    .linear_in = {},
-    .gradient = kNoGradient,
     .flops = flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .in_f32 = true},
-};
+});
 
 }  // namespace mtfc::attention_gradient_op

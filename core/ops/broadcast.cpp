@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::broadcast_op {
 namespace {
@@ -21,33 +21,21 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "broadcast",
-            .doc = "The operand repeated along dimensions that it lacks; the result's dimensions may be in "
-                   "any order.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dims", AttributeType::kDims, true,
-                            "the dimensions of the result, including all those of the operand"}},
-            .infer = infer,
-            .examples =
-                {{.operands = {normal("hidden=7")}, .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
+extern const OpDef kOp = movement({
+    .name = "broadcast",
+    .doc = "The operand repeated along dimensions that it lacks; the result's dimensions may be in "
+           "any order.",
+    .attributes = {{"dims", AttributeType::kDims, true,
+                    "the dimensions of the result, including all those of the operand"}},
+    .infer = infer,
+    .examples = {{.operands = {normal("hidden=7")}, .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
                  {.operands = {normal("hidden=7")}, .attributes = {{"dims", dims_of("hidden=7 batch=5")}}},
                  {.operands = {normal("a=3 b=5")}, .attributes = {{"dims", dims_of("b=5 c=7 a=3")}}},
                  {.operands = {normal("", DType::kF32)}, .attributes = {{"dims", dims_of("batch=5")}}},
                  {.operands = {steps("a=3", DType::kI32)}, .attributes = {{"dims", dims_of("a=3 b=5")}}},
                  {.operands = {flags("a=3")}, .attributes = {{"dims", dims_of("b=5 a=3")}}}},
-        },
-    .family = Family::kMovement,
-    .roles = pass_factors,
-    .linear_in = {{0}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.copies = Copies::kSpread},
-};
+});
 
 }  // namespace mtfc::broadcast_op

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/pieces.h"
 #include "core/op_rules/placed_dim.h"
 
@@ -81,48 +81,38 @@ std::vector<WorkedExample> worked_examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "concat",
-            .doc = "The operands joined one after the other along a dimension; their other dimensions must "
-                   "be the same. The result's dimension stands where the first operand has it, unless "
-                   "`before` or `after` says another place.",
-            .min_operands = 1,
-            .max_operands = -1,
-            .attributes =
-                {{"dim", AttributeType::kParts, true,
-                  "the dimension along which to join: one name for all operands, or a list with one name for "
-                  "each"},
-                 {"to", AttributeType::kDim, false,
-                  "the result's dimension, as long as those of the operands together; required if there "
-                  "are several"},
-                 kBefore,
-                 kAfter},
-            .infer = infer,
-            .examples = {{{normal("batch=5 a=3"), normal("batch=5 b=7")},
-                          {{"dim", dims_of("a=3 b=7")}, {"to", dim_of("c=10")}}},
-                         {{normal("a=3 batch=5"), normal("batch=5 a=3"), normal("a=3 batch=5")},
-                          {{"dim", dims_of("a=3")}, {"to", dim_of("c=9")}}},
-                         {{normal("x=2 a=5 y=3", DType::kF32), normal("x=2 y=3 b=2", DType::kF32)},
-                          {{"dim", dims_of("a=5 b=2")}, {"to", dim_of("c=7")}}},
-                         {{normal("a=3 x=5"), normal("a=3 x=5")},
-                          {{"dim", dims_of("a=3")}, {"to", dim_of("c=6")}, {"after", dim_of("x=5")}}},
-                         {{normal("x=5 y=2 a=3"), normal("b=2 x=5 y=2")},
-                          {{"dim", dims_of("a=3 b=2")}, {"to", dim_of("c=5")}, {"before", dim_of("x=5")}}},
-                         {{steps("a=1", DType::kI32), steps("b=5", DType::kI32)},
-                          {{"dim", dims_of("a=1 b=5")}, {"to", dim_of("c=6")}}},
-                         {{normal("batch=5 a=3")}, {{"dim", dims_of("a=3")}}}},
-            .worked = worked_examples(),
-        },
-    .family = Family::kMovement,
+extern const OpDef kOp = movement({
+    .name = "concat",
+    .doc = "The operands joined one after the other along a dimension; their other dimensions must "
+           "be the same. The result's dimension stands where the first operand has it, unless "
+           "`before` or `after` says another place.",
+    .max_operands = -1,
+    .attributes =
+        {{"dim", AttributeType::kParts, true,
+          "the dimension along which to join: one name for all operands, or a list with one name for "
+          "each"},
+         {"to", AttributeType::kDim, false,
+          "the result's dimension, as long as those of the operands together; required if there "
+          "are several"},
+         kBefore,
+         kAfter},
+    .infer = infer,
+    .examples = {{{normal("batch=5 a=3"), normal("batch=5 b=7")},
+                  {{"dim", dims_of("a=3 b=7")}, {"to", dim_of("c=10")}}},
+                 {{normal("a=3 batch=5"), normal("batch=5 a=3"), normal("a=3 batch=5")},
+                  {{"dim", dims_of("a=3")}, {"to", dim_of("c=9")}}},
+                 {{normal("x=2 a=5 y=3", DType::kF32), normal("x=2 y=3 b=2", DType::kF32)},
+                  {{"dim", dims_of("a=5 b=2")}, {"to", dim_of("c=7")}}},
+                 {{normal("a=3 x=5"), normal("a=3 x=5")},
+                  {{"dim", dims_of("a=3")}, {"to", dim_of("c=6")}, {"after", dim_of("x=5")}}},
+                 {{normal("x=5 y=2 a=3"), normal("b=2 x=5 y=2")},
+                  {{"dim", dims_of("a=3 b=2")}, {"to", dim_of("c=5")}, {"before", dim_of("x=5")}}},
+                 {{steps("a=1", DType::kI32), steps("b=5", DType::kI32)},
+                  {{"dim", dims_of("a=1 b=5")}, {"to", dim_of("c=6")}}},
+                 {{normal("batch=5 a=3")}, {{"dim", dims_of("a=3")}}}},
+    .worked = worked_examples(),
     .roles = roles,
-    .linear_in = {{kEveryOperand}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::concat_op

@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::constant_op {
 namespace {
@@ -13,29 +13,17 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "constant",
-            .doc = "A number.",
-            .min_operands = 0,
-            .max_operands = 0,
-            .attributes = {{"value", AttributeType::kNumber, true, "the number"},
-                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"}},
-            .infer = infer,
-            .examples = {{.operands = {}, .attributes = {{"value", 0.5}, {"dtype", DType::kF32}}},
-                         {.operands = {}, .attributes = {{"value", -1e9}, {"dtype", DType::kF64}}},
-                         {.operands = {}, .attributes = {{"value", 7.0}, {"dtype", DType::kI32}}},
-                         {.operands = {}, .attributes = {{"value", 1.0}, {"dtype", DType::kBool}}}},
-        },
-    .family = Family::kGenerator,
-    .roles = pass_factors,
-    .linear_in = {},
-    .gradient = kNoGradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
+extern const OpDef kOp = generator({
+    .name = "constant",
+    .doc = "A number.",
+    .attributes = {{"value", AttributeType::kNumber, true, "the number"},
+                   {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"}},
+    .infer = infer,
+    .examples = {{.operands = {}, .attributes = {{"value", 0.5}, {"dtype", DType::kF32}}},
+                 {.operands = {}, .attributes = {{"value", -1e9}, {"dtype", DType::kF64}}},
+                 {.operands = {}, .attributes = {{"value", 7.0}, {"dtype", DType::kI32}}},
+                 {.operands = {}, .attributes = {{"value", 1.0}, {"dtype", DType::kBool}}}},
     .traits = {.is_constant = true},
-};
+});
 
 }  // namespace mtfc::constant_op

@@ -1,8 +1,8 @@
 #include <cstdint>
 
 #include "core/op_rules/example.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/indexing.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::count_before_op {
 namespace {
@@ -51,36 +51,25 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "count_before",
-            .doc =
-                "For each index, the number of equal ones that come before it along `over`: its place among "
-                "those that picked the same.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension that the indices count along"},
-                           {"over", AttributeType::kOver, true,
-                            "the dimensions to count along; of several, the last one varies fastest"},
-                           {"skip_outside", AttributeType::kFlag, false,
-                            "whether an index outside of `dim`, such as -1, is not counted and gets 0; by "
-                            "default it ends the run with an error"}},
-            .own_dtypes = {{0, DType::kI32}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("tokens=3 choice=2", {2, 0, 2, 1, 0, 2}, DType::kI32)},
-                              {{"dim", dim_of("experts=3")}, {"over", dims_of("choice=2 tokens=3")}},
-                              {{0, 1, 1, 0, 0, 2}})},
-        },
-    .family = Family::kIndexing,
+extern const OpDef kOp = indexing({
+    .name = "count_before",
+    .doc = "For each index, the number of equal ones that come before it along `over`: its place among "
+           "those that picked the same.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension that the indices count along"},
+                   {"over", AttributeType::kOver, true,
+                    "the dimensions to count along; of several, the last one varies fastest"},
+                   {"skip_outside", AttributeType::kFlag, false,
+                    "whether an index outside of `dim`, such as -1, is not counted and gets 0; by "
+                    "default it ends the run with an error"}},
+    .own_dtypes = {{0, DType::kI32}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("tokens=3 choice=2", {2, 0, 2, 1, 0, 2}, DType::kI32)},
+                      {{"dim", dim_of("experts=3")}, {"over", dims_of("choice=2 tokens=3")}},
+                      {{0, 1, 1, 0, 0, 2}})},
     .roles = roles,
-    .linear_in = {},
-    .gradient = kNoGradient,
     .flops = operand_elements,
     .workspace = workspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::count_before_op

@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/parts.h"
 
 namespace mtfc::cumsum_op {
@@ -68,33 +68,28 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "cumsum",
-            .doc = "For each element, the sum of all elements along a dimension up to this one; integers "
-                   "wrap around.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to sum along"},
-                           {"exclusive", AttributeType::kFlag, false,
-                            "whether to leave out the element itself; default: false"},
-                           {"reverse", AttributeType::kFlag, false,
-                            "whether to sum from the end of the dimension; default: false"},
-                           kParts},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("length=5", {1, 2, 3, 4, 5})}, {{"dim", dim_of("length=5")}},
-                              {{1, 3, 6, 10, 15}})},
-        },
-    .family = Family::kReduction,
-    .roles = roles,
-    .linear_in = {{0}},
-    .gradient = gradient,
-    .flops = operand_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = split_rule,
-    .traits = {.in_f32 = true},
-};
+extern const OpDef kOp = family_member(
+    Family::kReduction,
+    {
+        .name = "cumsum",
+        .doc = "For each element, the sum of all elements along a dimension up to this one; integers "
+               "wrap around.",
+        .attributes = {{"dim", AttributeType::kDim, true, "the dimension to sum along"},
+                       {"exclusive", AttributeType::kFlag, false,
+                        "whether to leave out the element itself; default: false"},
+                       {"reverse", AttributeType::kFlag, false,
+                        "whether to sum from the end of the dimension; default: false"},
+                       kParts},
+        .infer = infer,
+        .examples = examples(),
+        .worked = {worked({known("length=5", {1, 2, 3, 4, 5})}, {{"dim", dim_of("length=5")}},
+                          {{1, 3, 6, 10, 15}})},
+        .roles = roles,
+        .linear_in = {{0}},
+        .gradient = gradient,
+        .flops = operand_elements,
+        .split_rule = split_rule,
+        .traits = {.in_f32 = true},
+    });
 
 }  // namespace mtfc::cumsum_op

@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "core/op_rules/example.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/indexing.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::gather_op {
 namespace {
@@ -135,40 +135,31 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp =
-    {
-        .signature =
-            {
-                .name = "gather",
-                .doc =
-                    "The slices of a table at indices along one of its dimensions, each times its weight in "
-                    "the "
-                    "third operand if there is one; the result has the indices' dimensions, then the table's "
-                    "remaining ones, and dimensions that both have are batch dimensions.",
-                .min_operands = 2,
-                .max_operands = 3,
-                .attributes = {kIndexedDim,
-                               {"over", AttributeType::kOver, false,
-                                "dimensions of the indices to add the slices up along; default: none"},
-                               kSkipOutside},
-                .own_dtypes = {{1, DType::kI32}},
-                .infer = infer,
-                .examples = examples(),
-                .worked = {worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}),
-                                   known("batch=2", {2, 0}, DType::kI32)},
-                                  {{"dim", dim_of("vocab=3")}}, {{5, 6, 1, 2}}),
-                           worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}),
-                                   known("choice=2", {2, 0}, DType::kI32), known("choice=2", {10, 100})},
-                                  {{"dim", dim_of("vocab=3")}, {"over", dims_of("choice=2")}}, {{150, 260}})},
-            },
-        .family = Family::kIndexing,
-        .roles = roles,
-        .linear_in = {{0}, {2}},
-        .gradient = gradient,
-        .flops = flops,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
-        .traits = {.position_operand = 1},
-};
+extern const OpDef kOp = indexing({
+    .name = "gather",
+    .doc = "The slices of a table at indices along one of its dimensions, each times its weight in "
+           "the "
+           "third operand if there is one; the result has the indices' dimensions, then the table's "
+           "remaining ones, and dimensions that both have are batch dimensions.",
+    .min_operands = 2,
+    .max_operands = 3,
+    .attributes = {kIndexedDim,
+                   {"over", AttributeType::kOver, false,
+                    "dimensions of the indices to add the slices up along; default: none"},
+                   kSkipOutside},
+    .own_dtypes = {{1, DType::kI32}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}), known("batch=2", {2, 0}, DType::kI32)},
+                      {{"dim", dim_of("vocab=3")}}, {{5, 6, 1, 2}}),
+               worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}), known("choice=2", {2, 0}, DType::kI32),
+                       known("choice=2", {10, 100})},
+                      {{"dim", dim_of("vocab=3")}, {"over", dims_of("choice=2")}}, {{150, 260}})},
+    .roles = roles,
+    .linear_in = {{0}, {2}},
+    .gradient = gradient,
+    .flops = flops,
+    .traits = {.position_operand = 1},
+});
 
 }  // namespace mtfc::gather_op

@@ -1,6 +1,6 @@
 #include "core/op_rules/example.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/indexing.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::gather_dot_op {
 namespace {
@@ -82,33 +82,25 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "gather_dot",
-            .doc =
-                "The inner products of a table's slices at indices with those of a third operand, which is "
-                "repeated along dimensions of the indices that it lacks: the gradient of gather and "
-                "scatter_add with respect to weights.",
-            .min_operands = 3,
-            .max_operands = 3,
-            .attributes = {kIndexedDim, kSkipOutside},
-            .own_dtypes = {{1, DType::kI32}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked(
-                {known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}), known("batch=2", {2, 0}, DType::kI32),
-                 known("batch=2 model=2", {10, 100, 1, 0})},
-                {{"dim", dim_of("vocab=3")}}, {{650, 1}})},
-        },
-    .family = Family::kIndexing,
+extern const OpDef kOp = indexing({
+    .name = "gather_dot",
+    .doc = "The inner products of a table's slices at indices with those of a third operand, which is "
+           "repeated along dimensions of the indices that it lacks: the gradient of gather and "
+           "scatter_add with respect to weights.",
+    .min_operands = 3,
+    .max_operands = 3,
+    .attributes = {kIndexedDim, kSkipOutside},
+    .own_dtypes = {{1, DType::kI32}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}), known("batch=2", {2, 0}, DType::kI32),
+                       known("batch=2 model=2", {10, 100, 1, 0})},
+                      {{"dim", dim_of("vocab=3")}}, {{650, 1}})},
     .roles = roles,
     .linear_in = {{0}, {2}},
     .gradient = gradient,
     .flops = flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.multiplies = true, .in_f32 = true},
-};
+});
 
 }  // namespace mtfc::gather_dot_op

@@ -1,6 +1,6 @@
 #include "core/op_rules/example.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/indexing.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::one_hot_op {
 namespace {
@@ -38,30 +38,17 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "one_hot",
-            .doc = "1 at each index along a new last dimension, and 0 elsewhere.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the indices, appended last"},
-                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"},
-                           kSkipOutside},
-            .own_dtypes = {{0, DType::kI32}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("batch=2", {2, 0}, DType::kI32)}, {{"dim", dim_of("classes=3")}},
-                              {{0, 0, 1, 1, 0, 0}})},
-        },
-    .family = Family::kIndexing,
-    .roles = pass_factors,
-    .linear_in = {},
-    .gradient = kNoGradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+extern const OpDef kOp = indexing({
+    .name = "one_hot",
+    .doc = "1 at each index along a new last dimension, and 0 elsewhere.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the indices, appended last"},
+                   {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"},
+                   kSkipOutside},
+    .own_dtypes = {{0, DType::kI32}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("batch=2", {2, 0}, DType::kI32)}, {{"dim", dim_of("classes=3")}},
+                      {{0, 0, 1, 1, 0, 0}})},
+});
 
 }  // namespace mtfc::one_hot_op

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/pieces.h"
 
 namespace mtfc::pad_op {
@@ -78,41 +78,29 @@ std::vector<WorkedExample> worked_examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "pad",
-            .doc = "The operand with elements added along a dimension: `low` before, `high` after and "
-                   "`interior` between any two.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes =
-                {{"dim", AttributeType::kDim, true, "the dimension to pad"},
-                 {"low", AttributeType::kInteger, false, "elements added before the first; default: 0"},
-                 {"high", AttributeType::kInteger, false, "elements added after the last; default: 0"},
-                 {"interior", AttributeType::kInteger, false,
-                  "elements added between two neighbours; default: 0"},
-                 {"value", AttributeType::kNumber, false, "the value of the added elements; default: 0"},
-                 {"to", AttributeType::kDim, false,
-                  "the dimension that replaces `dim`; required if the size changes"}},
-            .infer = infer,
-            .examples = {use(normal("batch=5 length=7"), {dim_of("length=7"), 1, 3, 0}, "longer=11"),
-                         use(normal("length=3 batch=5"), {dim_of("length=3"), 2, 0, 2}, "longer=9", 1.5),
-                         use(normal("batch=5 length=7 model=3", DType::kF32), {dim_of("length=7"), 0, 0, 1},
-                             "longer=13"),
-                         use(steps("length=5", DType::kI32), {dim_of("length=5"), 0, 6, 0}, "longer=11", -1),
-                         use(flags("a=3 b=5"), {dim_of("a=3"), 2, 2, 0}, "longer=7", 1),
-                         {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
-            .worked = worked_examples(),
-        },
-    .family = Family::kMovement,
+extern const OpDef kOp = movement({
+    .name = "pad",
+    .doc = "The operand with elements added along a dimension: `low` before, `high` after and "
+           "`interior` between any two.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension to pad"},
+                   {"low", AttributeType::kInteger, false, "elements added before the first; default: 0"},
+                   {"high", AttributeType::kInteger, false, "elements added after the last; default: 0"},
+                   {"interior", AttributeType::kInteger, false,
+                    "elements added between two neighbours; default: 0"},
+                   {"value", AttributeType::kNumber, false, "the value of the added elements; default: 0"},
+                   {"to", AttributeType::kDim, false,
+                    "the dimension that replaces `dim`; required if the size changes"}},
+    .infer = infer,
+    .examples = {use(normal("batch=5 length=7"), {dim_of("length=7"), 1, 3, 0}, "longer=11"),
+                 use(normal("length=3 batch=5"), {dim_of("length=3"), 2, 0, 2}, "longer=9", 1.5),
+                 use(normal("batch=5 length=7 model=3", DType::kF32), {dim_of("length=7"), 0, 0, 1},
+                     "longer=13"),
+                 use(steps("length=5", DType::kI32), {dim_of("length=5"), 0, 6, 0}, "longer=11", -1),
+                 use(flags("a=3 b=5"), {dim_of("a=3"), 2, 2, 0}, "longer=7", 1),
+                 {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
+    .worked = worked_examples(),
     .roles = roles,
-    .linear_in = {{0}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::pad_op

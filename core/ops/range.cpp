@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::range_op {
 namespace {
@@ -18,30 +18,15 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "range",
-            .doc = "The indices 0, 1, 2, ... of a dimension.",
-            .min_operands = 0,
-            .max_operands = 0,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to count along"},
-                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: i32"}},
-            .infer = infer,
-            .examples = {{.operands = {}, .attributes = {{"dim", dim_of("length=7")}}},
-                         {.operands = {},
-                          .attributes = {{"dim", dim_of("length=7")}, {"dtype", DType::kF32}}},
-                         {.operands = {},
-                          .attributes = {{"dim", dim_of("length=5")}, {"dtype", DType::kI64}}}},
-        },
-    .family = Family::kGenerator,
-    .roles = pass_factors,
-    .linear_in = {},
-    .gradient = kNoGradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+extern const OpDef kOp = generator({
+    .name = "range",
+    .doc = "The indices 0, 1, 2, ... of a dimension.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension to count along"},
+                   {"dtype", AttributeType::kDType, false, "the dtype of the result; default: i32"}},
+    .infer = infer,
+    .examples = {{.operands = {}, .attributes = {{"dim", dim_of("length=7")}}},
+                 {.operands = {}, .attributes = {{"dim", dim_of("length=7")}, {"dtype", DType::kF32}}},
+                 {.operands = {}, .attributes = {{"dim", dim_of("length=5")}, {"dtype", DType::kI64}}}},
+});
 
 }  // namespace mtfc::range_op

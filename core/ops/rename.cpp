@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::rename_op {
 namespace {
@@ -39,34 +39,19 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp =
-    {
-        .signature =
-            {
-                .name = "rename",
-                .doc = "The same tensor with its dimensions renamed.",
-                .min_operands = 1,
-                .max_operands = 1,
-                .attributes = {{"map", AttributeType::kRenaming, true,
-                                "the old and the new names; the sizes must be the same"}},
-                .infer = infer,
-                .examples = {{.operands = {normal("batch=5 length=7")},
-                              .attributes = {{"map", std::vector<Renaming>{{"length", dim_of("memory=7")}}}}},
-                             {.operands = {normal("a=5 b=5 c=3")},
-                              .attributes =
-                                  {{"map",
-                                    std::vector<Renaming>{{"a", dim_of("b=5")}, {"b", dim_of("a=5")}}}}},
-                             {.operands = {steps("batch=5", DType::kI32)},
-                              .attributes = {{"map", std::vector<Renaming>{{"batch", dim_of("rows=5")}}}}}},
-            },
-        .family = Family::kRelabel,
-        .roles = no_factors,
-        .linear_in = {{0}},
-        .gradient = gradient,
-        .flops = no_flops,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
-        .traits = {},
-};
+extern const OpDef kOp = relabelling({
+    .name = "rename",
+    .doc = "The same tensor with its dimensions renamed.",
+    .attributes = {{"map", AttributeType::kRenaming, true,
+                    "the old and the new names; the sizes must be the same"}},
+    .infer = infer,
+    .examples = {{.operands = {normal("batch=5 length=7")},
+                  .attributes = {{"map", std::vector<Renaming>{{"length", dim_of("memory=7")}}}}},
+                 {.operands = {normal("a=5 b=5 c=3")},
+                  .attributes = {{"map", std::vector<Renaming>{{"a", dim_of("b=5")}, {"b", dim_of("a=5")}}}}},
+                 {.operands = {steps("batch=5", DType::kI32)},
+                  .attributes = {{"map", std::vector<Renaming>{{"batch", dim_of("rows=5")}}}}}},
+    .gradient = gradient,
+});
 
 }  // namespace mtfc::rename_op

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::reshape_op {
 namespace {
@@ -23,31 +23,18 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "reshape",
-            .doc = "The same elements in the same row-major order, with other dimensions.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dims", AttributeType::kDims, true, "the dimensions of the result"}},
-            .infer = infer,
-            .examples = {{.operands = {normal("a=15 b=7")}, .attributes = {{"dims", dims_of("c=21 d=5")}}},
-                         {.operands = {normal("a=5 b=6")}, .attributes = {{"dims", dims_of("a=5 c=2 d=3")}}},
-                         {.operands = {normal("c=2 d=3 b=5", DType::kF32)},
-                          .attributes = {{"dims", dims_of("e=6 b=5")}}},
-                         {.operands = {normal("")}, .attributes = {{"dims", dims_of("one=1")}}},
-                         {.operands = {steps("a=5 b=7", DType::kI32)},
-                          .attributes = {{"dims", dims_of("e=35")}}}},
-        },
-    .family = Family::kRelabel,
-    .roles = no_factors,
-    .linear_in = {{0}},
+extern const OpDef kOp = relabelling({
+    .name = "reshape",
+    .doc = "The same elements in the same row-major order, with other dimensions.",
+    .attributes = {{"dims", AttributeType::kDims, true, "the dimensions of the result"}},
+    .infer = infer,
+    .examples = {{.operands = {normal("a=15 b=7")}, .attributes = {{"dims", dims_of("c=21 d=5")}}},
+                 {.operands = {normal("a=5 b=6")}, .attributes = {{"dims", dims_of("a=5 c=2 d=3")}}},
+                 {.operands = {normal("c=2 d=3 b=5", DType::kF32)},
+                  .attributes = {{"dims", dims_of("e=6 b=5")}}},
+                 {.operands = {normal("")}, .attributes = {{"dims", dims_of("one=1")}}},
+                 {.operands = {steps("a=5 b=7", DType::kI32)}, .attributes = {{"dims", dims_of("e=35")}}}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::reshape_op

@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/pieces.h"
 
 namespace mtfc::reverse_op {
@@ -22,29 +22,18 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "reverse",
-            .doc = "The elements along a dimension from the last to the first.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to reverse"}},
-            .infer = infer,
-            .examples = {{{normal("batch=5 length=7")}, {{"dim", dim_of("length=7")}}},
-                         {{normal("length=7 batch=5")}, {{"dim", dim_of("length=7")}}},
-                         {{normal("a=3 b=5 c=2", DType::kF32)}, {{"dim", dim_of("b=5")}}},
-                         {{steps("a=11", DType::kI64)}, {{"dim", dim_of("a=11")}}}},
-            .worked = {worked({known("length=3", {1, 2, 3})}, {{"dim", dim_of("length=3")}}, {{3, 2, 1}})},
-        },
-    .family = Family::kMovement,
+extern const OpDef kOp = movement({
+    .name = "reverse",
+    .doc = "The elements along a dimension from the last to the first.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension to reverse"}},
+    .infer = infer,
+    .examples = {{{normal("batch=5 length=7")}, {{"dim", dim_of("length=7")}}},
+                 {{normal("length=7 batch=5")}, {{"dim", dim_of("length=7")}}},
+                 {{normal("a=3 b=5 c=2", DType::kF32)}, {{"dim", dim_of("b=5")}}},
+                 {{steps("a=11", DType::kI64)}, {{"dim", dim_of("a=11")}}}},
+    .worked = {worked({known("length=3", {1, 2, 3})}, {{"dim", dim_of("length=3")}}, {{3, 2, 1}})},
     .roles = roles,
-    .linear_in = {{0}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::reverse_op

@@ -1,6 +1,6 @@
 #include "core/op_rules/example.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/indexing.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::scatter_add_op {
 namespace {
@@ -98,43 +98,34 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp =
-    {
-        .signature =
-            {
-                .name = "scatter_add",
-                .doc = "A table of zeros to which each update is added at its index along `dim`, times its "
-                       "weight "
-                       "in the third operand if there is one; updates are repeated along dimensions of the "
-                       "indices "
-                       "that they lack. The transpose of gather.",
-                .min_operands = 2,
-                .max_operands = 3,
-                .attributes =
-                    {kIndexedDim,
-                     {"dims", AttributeType::kDims, false,
-                      "the dimensions of the result; dimensions of the indices among them are batch "
-                      "dimensions; default: `dim`, then those of the updates that the "
-                      "indices lack"},
-                     kSkipOutside},
-                .own_dtypes = {{1, DType::kI32}},
-                .infer = infer,
-                .examples = examples(),
-                .worked = {worked({known("batch=3", {1, 2, 4}), known("batch=3", {2, 0, 2}, DType::kI32)},
-                                  {{"dim", dim_of("vocab=4")}}, {{2, 0, 5, 0}}),
-                           worked({known("batch=2", {1, 2}),
-                                   known("batch=2 choice=2", {2, 0, 2, 1}, DType::kI32),
-                                   known("batch=2 choice=2", {10, 20, 30, 40})},
-                                  {{"dim", dim_of("vocab=4")}}, {{20, 80, 70, 0}})},
-            },
-        .family = Family::kIndexing,
-        .roles = roles,
-        .linear_in = {{0}, {2}},
-        .gradient = gradient,
-        .flops = flops,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
-        .traits = {.in_f32 = true},
-};
+extern const OpDef kOp = indexing({
+    .name = "scatter_add",
+    .doc = "A table of zeros to which each update is added at its index along `dim`, times its "
+           "weight "
+           "in the third operand if there is one; updates are repeated along dimensions of the "
+           "indices "
+           "that they lack. The transpose of gather.",
+    .min_operands = 2,
+    .max_operands = 3,
+    .attributes = {kIndexedDim,
+                   {"dims", AttributeType::kDims, false,
+                    "the dimensions of the result; dimensions of the indices among them are batch "
+                    "dimensions; default: `dim`, then those of the updates that the "
+                    "indices lack"},
+                   kSkipOutside},
+    .own_dtypes = {{1, DType::kI32}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("batch=3", {1, 2, 4}), known("batch=3", {2, 0, 2}, DType::kI32)},
+                      {{"dim", dim_of("vocab=4")}}, {{2, 0, 5, 0}}),
+               worked({known("batch=2", {1, 2}), known("batch=2 choice=2", {2, 0, 2, 1}, DType::kI32),
+                       known("batch=2 choice=2", {10, 20, 30, 40})},
+                      {{"dim", dim_of("vocab=4")}}, {{20, 80, 70, 0}})},
+    .roles = roles,
+    .linear_in = {{0}, {2}},
+    .gradient = gradient,
+    .flops = flops,
+    .traits = {.in_f32 = true},
+});
 
 }  // namespace mtfc::scatter_add_op

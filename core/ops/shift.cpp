@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/pieces.h"
 
 namespace mtfc::shift_op {
@@ -44,39 +44,26 @@ Example use(ExampleOperand x, std::string_view dim, int64_t by, bool wrap) {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "shift",
-            .doc = "The elements moved `by` places along a dimension; the vacated places are filled with "
-                   "zeros or with the elements that were moved out.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to move along"},
-                           {"by", AttributeType::kInteger, true,
-                            "the number of places; if negative, towards the start"},
-                           {"wrap", AttributeType::kFlag, false,
-                            "whether elements moved out at one end come in at the other; default: false"}},
-            .infer = infer,
-            .examples = {use(normal("batch=5 length=7"), "length=7", 1, false),
-                         use(normal("length=7 batch=5"), "length=7", 3, true),
-                         use(normal("batch=5 length=11 model=3", DType::kF32), "length=11", -2, false),
-                         use(normal("length=5"), "length=5", -13, true),
-                         use(normal("length=5 a=3"), "length=5", 5, false),
-                         use(steps("a=3 b=5", DType::kI32), "b=5", 4, true),
-                         use(flags("a=7"), "a=7", -6, false)},
-            .worked = {worked({known("length=5", {1, 2, 3, 4, 5})},
-                              {{"dim", dim_of("length=5")}, {"by", int64_t{2}}, {"wrap", false}},
-                              {{0, 0, 1, 2, 3}})},
-        },
-    .family = Family::kMovement,
+extern const OpDef kOp = movement({
+    .name = "shift",
+    .doc = "The elements moved `by` places along a dimension; the vacated places are filled with "
+           "zeros or with the elements that were moved out.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension to move along"},
+                   {"by", AttributeType::kInteger, true,
+                    "the number of places; if negative, towards the start"},
+                   {"wrap", AttributeType::kFlag, false,
+                    "whether elements moved out at one end come in at the other; default: false"}},
+    .infer = infer,
+    .examples = {use(normal("batch=5 length=7"), "length=7", 1, false),
+                 use(normal("length=7 batch=5"), "length=7", 3, true),
+                 use(normal("batch=5 length=11 model=3", DType::kF32), "length=11", -2, false),
+                 use(normal("length=5"), "length=5", -13, true),
+                 use(normal("length=5 a=3"), "length=5", 5, false),
+                 use(steps("a=3 b=5", DType::kI32), "b=5", 4, true), use(flags("a=7"), "a=7", -6, false)},
+    .worked = {worked({known("length=5", {1, 2, 3, 4, 5})},
+                      {{"dim", dim_of("length=5")}, {"by", int64_t{2}}, {"wrap", false}}, {{0, 0, 1, 2, 3}})},
     .roles = roles,
-    .linear_in = {{0}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::shift_op

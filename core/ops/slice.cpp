@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/pieces.h"
 
 namespace mtfc::slice_op {
@@ -77,40 +77,27 @@ std::vector<WorkedExample> worked_examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "slice",
-            .doc = "The elements `start`, `start` + `stride`, ... below `limit` along a dimension.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to slice"},
-                           {"start", AttributeType::kInteger, false,
-                            "the index of the first element; default: 0"},
-                           {"limit", AttributeType::kInteger, false,
-                            "the index after the last element; default: the size of `dim`"},
-                           {"stride", AttributeType::kInteger, false,
-                            "the distance between elements; default: 1"},
-                           {"to", AttributeType::kDim, false,
-                            "the dimension that replaces `dim`; required if the size changes"}},
-            .infer = infer,
-            .examples = {use(normal("batch=5 length=11"), {dim_of("length=11"), 2, 9, 1}, "part=7"),
-                         use(normal("length=11 batch=5"), {dim_of("length=11"), 1, 11, 3}, "part=4"),
-                         use(normal("batch=5 length=11 model=3", DType::kF32),
-                             {dim_of("length=11"), 0, 10, 2}, "part=5"),
-                         use(steps("length=7", DType::kI32), {dim_of("length=7"), 6, 7, 5}, "one=1"),
-                         use(flags("a=3 b=5"), {dim_of("a=3"), 1, 3, 1}, "part=2"),
-                         {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
-            .worked = worked_examples(),
-        },
-    .family = Family::kMovement,
+extern const OpDef kOp = movement({
+    .name = "slice",
+    .doc = "The elements `start`, `start` + `stride`, ... below `limit` along a dimension.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension to slice"},
+                   {"start", AttributeType::kInteger, false, "the index of the first element; default: 0"},
+                   {"limit", AttributeType::kInteger, false,
+                    "the index after the last element; default: the size of `dim`"},
+                   {"stride", AttributeType::kInteger, false, "the distance between elements; default: 1"},
+                   {"to", AttributeType::kDim, false,
+                    "the dimension that replaces `dim`; required if the size changes"}},
+    .infer = infer,
+    .examples = {use(normal("batch=5 length=11"), {dim_of("length=11"), 2, 9, 1}, "part=7"),
+                 use(normal("length=11 batch=5"), {dim_of("length=11"), 1, 11, 3}, "part=4"),
+                 use(normal("batch=5 length=11 model=3", DType::kF32), {dim_of("length=11"), 0, 10, 2},
+                     "part=5"),
+                 use(steps("length=7", DType::kI32), {dim_of("length=7"), 6, 7, 5}, "one=1"),
+                 use(flags("a=3 b=5"), {dim_of("a=3"), 1, 3, 1}, "part=2"),
+                 {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
+    .worked = worked_examples(),
     .roles = roles,
-    .linear_in = {{0}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
-};
+});
 
 }  // namespace mtfc::slice_op

@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/windows.h"
 
 namespace mtfc::spread_pool_op {
@@ -60,33 +60,22 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp =
-    {
-        .signature =
-            {
-                .name = "spread_pool",
-                .doc = "The transpose of pick_pool: adds each element of the first operand to the element "
-                       "that its tap, in the "
-                       "second operand, reads. 'windows' are those of the pool, whose operand has the "
-                       "result's dimensions.",
-                .min_operands = 2,
-                .max_operands = 2,
-                .attributes = {kPoolWindows},
-                .own_dtypes = {{1, DType::kI32}},
-                .infer = infer,
-                .examples = spreading_examples(),
-                .worked = {worked({known("y=3", {10, 20, 30}), known("y=3", {2, 0, -1}, DType::kI32)},
-                                  {{"windows", Windows{padded(sliding("h=5", 3, "y=3"), 1, 1, 2)}}},
-                                  {{0, 30, 0, 0, 0}})},
-            },
-        .family = Family::kPooling,
-        .roles = roles,
-        .linear_in = {{0}},
-        .gradient = gradient,
-        .flops = pool_flops,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
-        .traits = {.in_f32 = true},
-};
+extern const OpDef kOp = pooling({
+    .name = "spread_pool",
+    .doc = "The transpose of pick_pool: adds each element of the first operand to the element "
+           "that its tap, in the "
+           "second operand, reads. 'windows' are those of the pool, whose operand has the "
+           "result's dimensions.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .infer = infer,
+    .examples = spreading_examples(),
+    .worked = {worked({known("y=3", {10, 20, 30}), known("y=3", {2, 0, -1}, DType::kI32)},
+                      {{"windows", Windows{padded(sliding("h=5", 3, "y=3"), 1, 1, 2)}}}, {{0, 30, 0, 0, 0}})},
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = pool_flops,
+});
 
 }  // namespace mtfc::spread_pool_op

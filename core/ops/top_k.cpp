@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/parts.h"
 
 namespace mtfc::top_k_op {
@@ -111,35 +111,26 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "top_k",
-            .doc = "The largest elements along a dimension in descending order, and their i32 indices; equal "
-                   "elements are ordered by index, the lowest first, and NaN comes before all others.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to search"},
-                           {"to", AttributeType::kDim, true,
-                            "the dimension of the elements found, which comes last in both results; its size "
-                            "says how many to find"},
-                           {"k", AttributeType::kInteger, false,
-                            "the number of elements to find, which must be the size of `to`"},
-                           kParts},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("classes=5", {3, 9, 4, 9, 1})},
-                              {{"dim", dim_of("classes=5")}, {"to", dim_of("best=3")}},
-                              {{9, 9, 4}, {1, 3, 2}})},
-        },
-    .family = Family::kIndexing,
+extern const OpDef kOp = indexing({
+    .name = "top_k",
+    .doc = "The largest elements along a dimension in descending order, and their i32 indices; equal "
+           "elements are ordered by index, the lowest first, and NaN comes before all others.",
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension to search"},
+                   {"to", AttributeType::kDim, true,
+                    "the dimension of the elements found, which comes last in both results; its size "
+                    "says how many to find"},
+                   {"k", AttributeType::kInteger, false,
+                    "the number of elements to find, which must be the size of `to`"},
+                   kParts},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked({known("classes=5", {3, 9, 4, 9, 1})},
+                      {{"dim", dim_of("classes=5")}, {"to", dim_of("best=3")}}, {{9, 9, 4}, {1, 3, 2}})},
     .roles = roles,
-    .linear_in = {},
     .gradient = gradient,
     .flops = operand_elements,
-    .workspace = kNoWorkspace,
     .split_rule = split_rule,
     .traits = {.in_f32 = true},
-};
+});
 
 }  // namespace mtfc::top_k_op

@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::transpose_op {
 namespace {
@@ -21,35 +21,21 @@ std::vector<WorkedExample> worked_examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "transpose",
-            .doc = "The same tensor with its dimensions in another order.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dims", AttributeType::kDims, true,
-                            "the operand's dimensions in their new order"}},
-            .infer = infer,
-            .examples = {{.operands = {normal("batch=5 hidden=7")},
-                          .attributes = {{"dims", dims_of("hidden=7 batch=5")}}},
-                         {.operands = {normal("a=3 b=5 c=7")},
-                          .attributes = {{"dims", dims_of("b=5 a=3 c=7")}}},
-                         {.operands = {normal("a=3 b=5 c=7", DType::kF32)},
-                          .attributes = {{"dims", dims_of("c=7 a=3 b=5")}}},
-                         {.operands = {steps("a=3 b=5", DType::kI64)},
-                          .attributes = {{"dims", dims_of("b=5 a=3")}}},
-                         {.operands = {flags("a=3 b=5")}, .attributes = {{"dims", dims_of("b=5 a=3")}}}},
-            .worked = worked_examples(),
-        },
-    .family = Family::kMovement,
-    .roles = pass_factors,
-    .linear_in = {{0}},
+extern const OpDef kOp = movement({
+    .name = "transpose",
+    .doc = "The same tensor with its dimensions in another order.",
+    .attributes = {{"dims", AttributeType::kDims, true, "the operand's dimensions in their new order"}},
+    .infer = infer,
+    .examples = {{.operands = {normal("batch=5 hidden=7")},
+                  .attributes = {{"dims", dims_of("hidden=7 batch=5")}}},
+                 {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"dims", dims_of("b=5 a=3 c=7")}}},
+                 {.operands = {normal("a=3 b=5 c=7", DType::kF32)},
+                  .attributes = {{"dims", dims_of("c=7 a=3 b=5")}}},
+                 {.operands = {steps("a=3 b=5", DType::kI64)}, .attributes = {{"dims", dims_of("b=5 a=3")}}},
+                 {.operands = {flags("a=3 b=5")}, .attributes = {{"dims", dims_of("b=5 a=3")}}}},
+    .worked = worked_examples(),
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.copies = Copies::kReordered},
-};
+});
 
 }  // namespace mtfc::transpose_op

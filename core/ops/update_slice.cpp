@@ -1,5 +1,5 @@
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::update_slice_op {
 namespace {
@@ -108,33 +108,26 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "update_slice",
-            .doc = "The tensor, in which the piece replaces elements along `dim`, beginning at a position "
-                   "known at run time; the operands are tensor, piece and position.",
-            .min_operands = 3,
-            .max_operands = 3,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the tensor to write along"},
-                           {"from", AttributeType::kDim, false,
-                            "the dimension of the piece that lies along `dim`; if absent, the piece is one "
-                            "row"}},
-            .own_dtypes = {{kAt, DType::kI32}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked(
-                {known("length=5", {1, 2, 3, 4, 5}), known("new=2", {8, 9}), known("", {3}, DType::kI32)},
-                {{"dim", dim_of("length=5")}, {"from", dim_of("new=2")}}, {{1, 2, 3, 8, 9}})},
-        },
-    .family = Family::kIndexing,
+extern const OpDef kOp = indexing({
+    .name = "update_slice",
+    .doc = "The tensor, in which the piece replaces elements along `dim`, beginning at a position "
+           "known at run time; the operands are tensor, piece and position.",
+    .min_operands = 3,
+    .max_operands = 3,
+    .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the tensor to write along"},
+                   {"from", AttributeType::kDim, false,
+                    "the dimension of the piece that lies along `dim`; if absent, the piece is one "
+                    "row"}},
+    .own_dtypes = {{kAt, DType::kI32}},
+    .infer = infer,
+    .examples = examples(),
+    .worked = {worked(
+        {known("length=5", {1, 2, 3, 4, 5}), known("new=2", {8, 9}), known("", {3}, DType::kI32)},
+        {{"dim", dim_of("length=5")}, {"from", dim_of("new=2")}}, {{1, 2, 3, 8, 9}})},
     .roles = roles,
     .linear_in = {{kTensor, kPiece}},
     .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
     .traits = {.position_operand = kAt, .overwrites = true},
-};
+});
 
 }  // namespace mtfc::update_slice_op

@@ -1,6 +1,5 @@
 #include "core/op_rules/elementwise.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::where_op {
 namespace {
@@ -27,44 +26,30 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp =
-    {
-        .signature =
-            {
-                .name = "where",
-                .doc = "The second operand where the condition holds, else the third.",
-                .min_operands = 3,
-                .max_operands = 3,
-                .attributes = {kResultOrder},
-                .own_dtypes = {{0, DType::kBool}},
-                .infer = infer,
-                .examples = {{.operands = {flags("batch=5 hidden=7"), normal("batch=5 hidden=7"),
-                                           normal("batch=5 hidden=7")},
-                              .attributes = {}},
-                             {.operands = {flags("batch=5"), normal("hidden=7"), normal("")},
-                              .attributes = {}},
-                             {.operands = {flags("hidden=7 batch=5"), normal("batch=5 hidden=7"),
-                                           normal("hidden=7")},
-                              .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
-                             {.operands = {flags(""), normal("batch=5", DType::kF32),
-                                           normal("", DType::kF32)},
-                              .attributes = {}},
-                             {.operands = {flags("batch=5"), steps("batch=5 hidden=7", DType::kI32),
-                                           steps("hidden=7", DType::kI32)},
-                              .attributes = {}},
-                             {.operands = {flags("batch=5"), flags("batch=5"), flags("")}, .attributes = {}}},
-                .worked = {worked({known("batch=3", {1, 0, 1}, DType::kBool), known("batch=3", {1, 2, 3}),
-                                   known("batch=3", {10, 20, 30})},
-                                  {}, {{1, 20, 3}})},
-            },
-        .family = Family::kElementwise,
-        .roles = pass_factors,
-        .linear_in = {{1, 2}},
-        .gradient = gradient,
-        .flops = result_elements,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
-        .traits = {},
-};
+extern const OpDef kOp = elementwise({
+    .name = "where",
+    .doc = "The second operand where the condition holds, else the third.",
+    .min_operands = 3,
+    .max_operands = 3,
+    .attributes = {kResultOrder},
+    .own_dtypes = {{0, DType::kBool}},
+    .infer = infer,
+    .examples =
+        {{.operands = {flags("batch=5 hidden=7"), normal("batch=5 hidden=7"), normal("batch=5 hidden=7")},
+          .attributes = {}},
+         {.operands = {flags("batch=5"), normal("hidden=7"), normal("")}, .attributes = {}},
+         {.operands = {flags("hidden=7 batch=5"), normal("batch=5 hidden=7"), normal("hidden=7")},
+          .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
+         {.operands = {flags(""), normal("batch=5", DType::kF32), normal("", DType::kF32)}, .attributes = {}},
+         {.operands = {flags("batch=5"), steps("batch=5 hidden=7", DType::kI32),
+                       steps("hidden=7", DType::kI32)},
+          .attributes = {}},
+         {.operands = {flags("batch=5"), flags("batch=5"), flags("")}, .attributes = {}}},
+    .worked = {worked({known("batch=3", {1, 0, 1}, DType::kBool), known("batch=3", {1, 2, 3}),
+                       known("batch=3", {10, 20, 30})},
+                      {}, {{1, 20, 3}})},
+    .linear_in = {{1, 2}},
+    .gradient = gradient,
+});
 
 }  // namespace mtfc::where_op
