@@ -32,6 +32,12 @@ int64_t elements(const std::vector<Run>& runs) {
   return count;
 }
 
+bool are_contiguous(const std::vector<std::vector<Run>>& lists) {
+  return std::all_of(lists.begin(), lists.end(), [](const std::vector<Run>& runs) {
+    return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
+  });
+}
+
 namespace {
 
 // Steps are in elements.

@@ -15,6 +15,8 @@ namespace mtfc {
 
 /// The number of elements in `runs`.
 int64_t elements(const std::vector<Run>& runs);
+/// True if each list is one contiguous run or empty.
+bool are_contiguous(const std::vector<std::vector<Run>>& lists);
 /// Copies `runs` between two regions whose elements have `size` bytes. Both may be the same region if `to` <=
 /// `from` in every run.
 void copy_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to);

@@ -36,12 +36,6 @@ MPI_Datatype mpi_type_of(DType dtype) {
 
 namespace {
 
-bool contiguous(const std::vector<std::vector<Run>>& members) {
-  return std::all_of(members.begin(), members.end(), [](const std::vector<Run>& runs) {
-    return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
-  });
-}
-
 // Returns whether the members' parts are the whole input, one after another.
 bool in_order(const CollectivePlan& plan) {
   int64_t next = 0;
@@ -246,7 +240,7 @@ class Arrivals {
  public:
   // Offsets count from the start of the output, or of the arrivals in the workspace. Nothing arrives from `left_out`.
   Arrivals(const std::vector<std::vector<Run>>& receives, int64_t size, std::optional<size_t> left_out = {})
-      : unpacks_(!contiguous(receives)), receives_(receives), size_(size) {
+      : unpacks_(!are_contiguous(receives)), receives_(receives), size_(size) {
     for (const std::vector<Run>& runs : receives) {
       const int64_t bytes = counts.size() == left_out ? 0 : elements(runs) * size;
       counts.push_back(bytes);
@@ -313,7 +307,7 @@ class MpiExchange : public MpiCollective {
       : MpiCollective(std::move(site)), arrivals_(plan().receives, size(), plan().self) {
     // If the output takes the place of the input, everything must have left before anything arrives. Otherwise a
     // device's own part is copied straight to its place.
-    pack_ = plan().in_place() || !contiguous(plan().sends);
+    pack_ = plan().in_place() || !are_contiguous(plan().sends);
     for (size_t member = 0; member < plan().sends.size(); ++member) {
       const std::vector<Run>& runs = plan().sends[member];
       const bool is_own = member == plan().self;

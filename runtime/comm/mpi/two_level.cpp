@@ -25,12 +25,6 @@ constexpr int64_t kSentWhole = int64_t{1} << 19;     // the largest share that t
 constexpr size_t kMostChunks = 4;                    // under way at once
 constexpr int64_t kCopiedAtOnce = int64_t{1} << 18;  // bytes between two looks at messages
 
-bool are_contiguous(const std::vector<std::vector<Run>>& parts) {
-  return std::all_of(parts.begin(), parts.end(), [](const std::vector<Run>& runs) {
-    return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
-  });
-}
-
 // Requests of messages that are under way.
 class Messages {
  public:

@@ -206,11 +206,7 @@ class NodeAllGather : public NodeCollective {
 
  private:
   static bool is_bulk(const CollectivePlan& plan) {
-    const bool in_one_piece =
-        std::all_of(plan.receives.begin(), plan.receives.end(), [](const std::vector<Run>& runs) {
-          return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
-        });
-    return in_one_piece && plan.output.elements() * size_of(plan.dtype) >= kBulkBytes;
+    return are_contiguous(plan.receives) && plan.output.elements() * size_of(plan.dtype) >= kBulkBytes;
   }
   static bool same_runs(const std::vector<Run>& a, const std::vector<Run>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
