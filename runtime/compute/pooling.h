@@ -17,6 +17,7 @@
 
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/compute/wrapping.h"
 
 namespace mtfc {
 
@@ -112,18 +113,6 @@ class PoolPlan {
   int64_t rows_ = 0, lanes_ = 1, taps_ = 1;
   std::shared_ptr<std::vector<Scratch>> scratch_;  // of each thread
 };
-
-/// Integers as unsigned ones, whose sums wrap around, and other numbers as they are.
-template <typename T, bool = std::is_integral_v<T>>
-struct WrappingNumber {
-  using Type = T;
-};
-template <typename T>
-struct WrappingNumber<T, true> {
-  using Type = std::make_unsigned_t<T>;
-};
-template <typename T>
-using WrappingType = typename WrappingNumber<T>::Type;
 
 /// Vectors that every x86-64 has: the compiler splits comparisons of wider ones into those of numbers. `Taps` belong to
 /// the same lanes, and `NarrowTaps` are those in memory.
