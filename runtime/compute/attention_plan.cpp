@@ -91,24 +91,14 @@ VectorPlaces AttentionPlan::of_scores(const LocalTensor& tensor) const {
           aligned_strides(tensor, {dims_.memory})[0], positions, 0};
 }
 
-VectorPlaces AttentionPlan::of_queries(const LocalTensor& tensor, const Dims& last) const {
+VectorPlaces AttentionPlan::vectors_of(const LocalTensor& tensor, const Dims& rows, const Dims& last) const {
   VectorPlaces places;
   places.batch = offsets(local_extents({&tensor}, dims_.batch), aligned_strides(tensor, dims_.batch));
-  places.rows = offsets(local_extents({&tensor}, dims_.queries), aligned_strides(tensor, dims_.queries));
+  places.rows = offsets(local_extents({&tensor}, rows), aligned_strides(tensor, rows));
   if (!last.empty()) {
     places.step = aligned_strides(tensor, last)[0];
     places.width = local_extent(tensor, last[0].name);
   }
-  places.leading = leading_of(places);
-  return places;
-}
-
-VectorPlaces AttentionPlan::of_memory(const LocalTensor& tensor, const Dims& last) const {
-  VectorPlaces places;
-  places.batch = offsets(local_extents({&tensor}, dims_.batch), aligned_strides(tensor, dims_.batch));
-  places.rows = offsets(local_extents({&tensor}, {dims_.memory}), aligned_strides(tensor, {dims_.memory}));
-  places.step = aligned_strides(tensor, last)[0];
-  places.width = local_extent(tensor, last[0].name);
   places.leading = leading_of(places);
   return places;
 }

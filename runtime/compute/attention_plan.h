@@ -41,8 +41,12 @@ class AttentionPlan {
 
   int64_t batch = 1, queries = 1, positions = 1;
   /// The vectors of an operand or result, each along `last`; those of one element along no dimension.
-  VectorPlaces of_queries(const LocalTensor& tensor, const Dims& last) const;
-  VectorPlaces of_memory(const LocalTensor& tensor, const Dims& last) const;
+  VectorPlaces of_queries(const LocalTensor& tensor, const Dims& last) const {
+    return vectors_of(tensor, dims_.queries, last);
+  }
+  VectorPlaces of_memory(const LocalTensor& tensor, const Dims& last) const {
+    return vectors_of(tensor, {dims_.memory}, last);
+  }
   /// The vectors along the memory of a tensor with some of the dimensions of the scores, one for each query.
   VectorPlaces of_scores(const LocalTensor& tensor) const;
   const AttentionDims& dims() const { return dims_; }
@@ -65,6 +69,7 @@ class AttentionPlan {
   void fill_dropout(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* factors) const;
 
  private:
+  VectorPlaces vectors_of(const LocalTensor& tensor, const Dims& rows, const Dims& last) const;
   Interval seen_by(int64_t query) const;
   template <typename T>
   void add_bias(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
