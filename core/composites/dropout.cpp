@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
@@ -8,10 +6,7 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
   require_floats(call);
-  const double rate = call.attributes.get<double>("rate");
-  if (!(rate >= 0 && rate < 1))
-    throw OpError{fmt::format("'rate' must be at least 0 and less than 1, but it is {}", rate), "", -1,
-                  "rate"};
+  require_rate(call.attributes.get<double>("rate"), "rate");
   return {call.operands[0]};
 }
 

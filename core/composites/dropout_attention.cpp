@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 #include "core/op_rules/attention.h"
 #include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
 
 namespace mtfc::attention_op {
 extern const OpDef kOp;
@@ -22,10 +21,7 @@ Attributes without_dropout(const Attributes& attributes) {
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
-  const double rate = call.attributes.get<double>("rate");
-  if (!(rate >= 0 && rate < 1))
-    throw OpError{fmt::format("'rate' must be at least 0 and less than 1, but it is {}", rate), "", -1,
-                  "rate"};
+  require_rate(call.attributes.get<double>("rate"), "rate");
   const Attributes attributes = without_dropout(call.attributes);
   const OpCall attention = {attributes, call.operands};
   const AttentionDims dims = attention_dims(attention);

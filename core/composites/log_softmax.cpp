@@ -1,4 +1,3 @@
-#include "core/op_rules/example.h"
 #include "core/op_rules/softmax_rules.h"
 
 namespace mtfc::log_softmax_composite {
@@ -20,11 +19,7 @@ extern const CompositeDef kComposite = {
             .max_operands = 1,
             .attributes = {kSoftmaxOver},
             .infer = infer_softmax,
-            .examples = {{.operands = {normal("batch=5 classes=7")},
-                          .attributes = {{"over", dims_of("classes=7")}}},
-                         {.operands = {normal("classes=7 batch=5")},
-                          .attributes = {{"over", dims_of("classes=7")}}},
-                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("a=3 c=7")}}}},
+            .examples = softmax_examples(),
         },
     .expand = expand,
     .gradient = kGradientOfParts,

@@ -143,9 +143,7 @@ void require_along_scores(const OpCall& call, const AttentionDims& dims, size_t 
 
 void require_attention_extras(const OpCall& call, const AttentionDims& dims, size_t first) {
   const double rate = dropout_rate(call.attributes);
-  if (!(rate >= 0 && rate < 1))
-    throw OpError{fmt::format("'dropout' must be at least 0 and less than 1, but it is {}", rate), "", -1,
-                  "dropout"};
+  require_rate(rate, "dropout");
   const AttentionExtras extras = attention_extras(call, first);
   const TensorType draws = {DType::kI64, query_dims(call.operands[0].dims, dims)};
   if (rate > 0 && !extras.draws)

@@ -1,5 +1,7 @@
 #include "core/op_rules/indexing.h"
 
+#include "core/op_rules/operation_rules.h"
+
 namespace mtfc {
 
 void require_indices(const OpCall& call, int at) {
@@ -10,9 +12,7 @@ void require_indices(const OpCall& call, int at) {
 }
 
 void require_numbers_in_table(const OpCall& call) {
-  if (call.operands[0].dtype == DType::kBool)
-    throw OpError{"needs numbers, but the operand is " + to_string(call.operands[0]),
-                  "use cast to make it f32 or i32", 0};
+  require_numbers({call.attributes, call.operands.first(1)});
 }
 
 void require_weights(const OpCall& call) {

@@ -10,10 +10,7 @@ namespace mtfc {
 std::vector<TensorType> infer_normalization(const OpCall& call) {
   require_floats(call);
   const TensorType& x = call.operands[0];
-  const Dims& over = call.attributes.get<Dims>("over");
-  require_known(over, x.dims, to_string(x), "over");
-  require_distinct(over, "over");
-  if (over.empty()) throw OpError{"'over' names no dimension", "", -1, "over"};
+  require_over(call);
   const double eps = call.attributes.get_or<double>("eps", 0);
   if (!(eps >= 0))
     throw OpError{fmt::format("'eps' is {}, but it is added under a square root", eps),

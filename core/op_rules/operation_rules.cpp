@@ -62,6 +62,20 @@ void require_known(const Dims& dims, const Dims& known, const std::string& owner
           did_you_mean(dim.name, names), -1, std::string(attribute)};
 }
 
+const Dims& require_over(const OpCall& call) {
+  const Dims& over = call.attributes.get<Dims>("over");
+  require_known(over, call.operands[0].dims, to_string(call.operands[0]), "over");
+  require_distinct(over, "over");
+  if (over.empty()) throw OpError{"'over' names no dimension", "", -1, "over"};
+  return over;
+}
+
+void require_rate(double rate, std::string_view attribute) {
+  if (rate >= 0 && rate < 1) return;
+  throw OpError{fmt::format("'{}' must be at least 0 and less than 1, but it is {}", attribute, rate), "", -1,
+                std::string(attribute)};
+}
+
 void require_permutation(const Dims& dims, const Dims& expected, std::string_view attribute) {
   require_distinct(dims, attribute);
   if (!same_set(dims, expected))

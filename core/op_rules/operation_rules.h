@@ -24,6 +24,10 @@ void require_bools(const OpCall& call);
 void require_distinct(const Dims& dims, std::string_view attribute);
 /// Each of `dims` is one of `known`. `owner` describes the owner of `known`, as in "f32[batch=5]".
 void require_known(const Dims& dims, const Dims& known, const std::string& owner, std::string_view attribute);
+/// The attribute `over`, which names dimensions of operand 0: at least one, and none twice.
+const Dims& require_over(const OpCall& call);
+/// The share `rate` of elements that are dropped is in [0, 1).
+void require_rate(double rate, std::string_view attribute);
 /// `dims` is a permutation of `expected`.
 void require_permutation(const Dims& dims, const Dims& expected, std::string_view attribute);
 /// `dtype` can hold `value`, which is that of `attribute`: no fraction for an integer, 0 or 1 for bool.

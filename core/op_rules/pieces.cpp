@@ -86,6 +86,11 @@ std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType
   return factors;
 }
 
+std::vector<TensorType> infer_moved(const OpCall& call) {
+  require_known({call.attributes.get<Dim>("dim")}, call.operands[0].dims, to_string(call.operands[0]), "dim");
+  return {call.operands[0]};
+}
+
 Dims replaced_dim(const OpCall& call, const Dims& dims, const std::string& dim, int64_t size) {
   const auto at = static_cast<size_t>(position(dims, dim));
   const Dim to = call.attributes.get_or("to", dims[at]);

@@ -29,6 +29,9 @@ struct MovedDim {
 std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType> results,
                                   const MovedDim& dim);
 
+/// The type of operand 0, whose elements move along its dimension `dim`. Throws OpError if it lacks that.
+std::vector<TensorType> infer_moved(const OpCall& call);
+
 /// The dimensions of an operand with the dimension `dim` replaced by the attribute `to`. Without that
 /// attribute, the dimension keeps its name. Throws OpError if `to` is not of size `size`, if the operand has
 /// another dimension of its name, or if `to` is missing although the size changes.

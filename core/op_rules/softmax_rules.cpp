@@ -1,18 +1,13 @@
 #include "core/op_rules/softmax_rules.h"
 
+#include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 
 void require_logits(const OpCall& call) {
-  const TensorType& logits = call.operands[0];
-  if (!is_float(logits.dtype))
-    throw OpError{"needs f32, f64 or bf16, but the operand is " + to_string(logits),
-                  "use cast to make it f32", 0};
-  const Dims& over = call.attributes.get<Dims>("over");
-  require_known(over, logits.dims, to_string(logits), "over");
-  require_distinct(over, "over");
-  if (over.empty()) throw OpError{"'over' names no dimension", "", -1, "over"};
+  require_floats({call.attributes, call.operands.first(1)});
+  require_over(call);
 }
 
 std::vector<TensorType> infer_softmax(const OpCall& call) {
@@ -26,6 +21,14 @@ SoftmaxParts softmax_parts(GraphBuilder& b, TensorId logits, const Dims& over) {
   const TensorId shifted = b.op("sub", {logits, largest});
   const TensorId exponentials = b.op("exp", {shifted});
   return {largest, shifted, exponentials, b.op("reduce_sum", {exponentials}, reduced)};
+}
+
+std::vector<Example> softmax_examples() {
+  return {
+      {{normal("batch=5 classes=7")}, {{"over", dims_of("classes=7")}}},
+      {{normal("classes=7 batch=5")}, {{"over", dims_of("classes=7")}}},
+      {{normal("a=3 b=5 c=7")}, {{"over", dims_of("a=3 c=7")}}},
+  };
 }
 
 }  // namespace mtfc

@@ -26,4 +26,6 @@ struct SoftmaxParts {
 };
 SoftmaxParts softmax_parts(GraphBuilder& b, TensorId logits, const Dims& over);
 
+std::vector<Example> softmax_examples();
+
 }  // namespace mtfc

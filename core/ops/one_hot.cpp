@@ -8,9 +8,7 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
   const TensorType& indices = call.operands[0];
   const Dim& dim = call.attributes.get<Dim>("dim");
-  if (!is_integer(indices.dtype))
-    throw OpError{"the indices must be i32 or i64, but they are " + to_string(indices),
-                  "use cast to make them i32", 0};
+  require_indices(call, 0);
   if (contains(indices.dims, dim.name))
     throw OpError{"the indices " + to_string(indices) + " have the dimension '" + dim.name + "' already",
                   "rename it, or name another dimension", -1, "dim"};

@@ -5,11 +5,6 @@
 namespace mtfc::reverse_op {
 namespace {
 
-std::vector<TensorType> infer(const OpCall& call) {
-  require_known({call.attributes.get<Dim>("dim")}, call.operands[0].dims, to_string(call.operands[0]), "dim");
-  return {call.operands[0]};
-}
-
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const Dim& dim = call.attributes.get<Dim>("dim");
   const Piece backwards = {0, dim.size - 1, -1, 0, 1, dim.size};
@@ -26,7 +21,7 @@ extern const OpDef kOp = movement({
     .name = "reverse",
     .doc = "The elements along a dimension from the last to the first.",
     .attributes = {{"dim", AttributeType::kDim, true, "the dimension to reverse"}},
-    .infer = infer,
+    .infer = infer_moved,
     .examples = {{{normal("batch=5 length=7")}, {{"dim", dim_of("length=7")}}},
                  {{normal("length=7 batch=5")}, {{"dim", dim_of("length=7")}}},
                  {{normal("a=3 b=5 c=2", DType::kF32)}, {{"dim", dim_of("b=5")}}},

@@ -1,16 +1,9 @@
-#include <fmt/format.h>
-
 #include "core/op_rules/example.h"
 #include "core/op_rules/family.h"
 #include "core/op_rules/pieces.h"
 
 namespace mtfc::shift_op {
 namespace {
-
-std::vector<TensorType> infer(const OpCall& call) {
-  require_known({call.attributes.get<Dim>("dim")}, call.operands[0].dims, to_string(call.operands[0]), "dim");
-  return {call.operands[0]};
-}
 
 // result[i] = x[i - by]
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
@@ -53,7 +46,7 @@ extern const OpDef kOp = movement({
                     "the number of places; if negative, towards the start"},
                    {"wrap", AttributeType::kFlag, false,
                     "whether elements moved out at one end come in at the other; default: false"}},
-    .infer = infer,
+    .infer = infer_moved,
     .examples = {use(normal("batch=5 length=7"), "length=7", 1, false),
                  use(normal("length=7 batch=5"), "length=7", 3, true),
                  use(normal("batch=5 length=11 model=3", DType::kF32), "length=11", -2, false),
