@@ -38,6 +38,16 @@ OpDef equality(std::string_view name, std::string_view doc);
 /// Uses of an operation of one operand, which is drawn by `maker`.
 std::vector<Example> unary_examples(ExampleOperand (*maker)(std::string_view dims, DType dtype));
 
+/// The gradient of an operation of one operand: that of the result times `slope(b, node)`, or kNoTensor if the operand
+/// is no float. `slope` is a lambda without captures.
+template <typename Slope>
+constexpr GradientRule times_slope(Slope) {
+  return [](GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) -> std::vector<TensorId> {
+    if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor};
+    return {b.op("mul", {gradients[0], Slope{}(b, node)})};
+  };
+}
+
 /// The gradient of maximum or minimum. `wins` compares two operands, and is true where the first one is the result.
 /// Where they are equal, each takes half of the gradient.
 std::vector<TensorId> winners_gradient(GraphBuilder& b, const Node& node, TensorId gradient,
