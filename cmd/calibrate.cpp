@@ -140,19 +140,17 @@ std::function<int()> setup(CommandLine& line) {
   });
   line.set_group(OptionGroup::kMeasurement);
   line.add_option(
-          "--mesh", options->mesh,
-          "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
-          "all ranks; without --hosts or a launcher, one rank)")
-      .type_name("AXIS:SIZE,...");
+      "--mesh AXIS:SIZE,...", options->mesh,
+      "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
+      "all ranks; without --hosts or a launcher, one rank)");
   line.add_flag("--quick", options->quick, "measure for only a few seconds, less accurately");
   add_hosts_option(line, options->hosts);
-  line.add_option("--threads", options->threads,
+  line.add_option("--threads T", options->threads,
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
-      .check(whole_number(1, 1024))
-      .type_name("T");
+      .check(whole_number(1, 1024));
   line.set_group(OptionGroup::kOutput);
-  line.add_option("-o", options->file, "output file, which rank 0 writes, on its host; - is standard output")
-      .type_name("FILE")
+  line.add_option("-o FILE", options->file,
+                  "output file, which rank 0 writes, on its host; - is standard output")
       .show_default();
   line.add_option("--name", options->name, "name of the profile").show_default();
   line.add_flag("--quiet,-q", options->quiet, "print neither the quality of the fits nor progress");

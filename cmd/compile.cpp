@@ -132,13 +132,11 @@ std::function<int()> setup(CommandLine& line) {
                   "any other file) or dot (a graph for Graphviz; default for FILE.dot)")
       .check(one_of({"text", "json", "dot"}));
   add_entry_option(line, options->entry, "print", "all that the model has");
-  line.add_option("--output", options->outputs,
-                  "keep a tensor that would otherwise be removed because nothing uses it (repeatable)")
-      .type_name("NAME");
-  line.add_option("--dump-after", options->dump_after,
+  line.add_option("--output NAME", options->outputs,
+                  "keep a tensor that would otherwise be removed because nothing uses it (repeatable)");
+  line.add_option("--dump-after PASS", options->dump_after,
                   "print the intermediate form after a pass, and nothing else")
-      .check(one_of(pass_names()))
-      .type_name("PASS");
+      .check(one_of(pass_names()));
   line.add_flag("--time-passes", options->time_passes, "print the time of each pass");
   add_plan_hardware_option(line, options->hardware);
   add_memory_limit(line, options->memory_limit);

@@ -383,17 +383,15 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model, true);
   line.set_group(OptionGroup::kModel);
   line.add_option(
-          "--mesh", options->meshes,
-          "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes")
-      .type_name("AXIS:SIZE,...");
+      "--mesh AXIS:SIZE,...", options->meshes,
+      "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes");
   line.add_option(
-          "--layout", options->layouts,
-          "rules, as in batch:rows, also with zero:3 or propagate among them; or a layout file (repeat to "
-          "compare)")
-      .type_name("DIM:AXIS,...|FILE");
-  line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
-      .check(whole_number(1, 2147483647))
-      .type_name("N");
+      "--layout DIM:AXIS,...|FILE", options->layouts,
+      "rules, as in batch:rows, also with zero:3 or propagate among them; or a layout file (repeat to "
+      "compare)");
+  line.add_option("--devices N", options->devices,
+                  "the number of devices of a mesh whose sizes are left open")
+      .check(whole_number(1, 2147483647));
   add_propagate_option(line, options->model);
   add_time_limit_option(line, options->model);
   add_memory_limit(line, options->memory_limit);
@@ -401,37 +399,32 @@ std::function<int()> setup(CommandLine& line) {
   add_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   line.add_option(
-          "--top", options->top,
+          "--top N", options->top,
           "for one layout, the number of steps and of tensors alive at the memory peak to list "
           "(default: 10); for html, the rows of each long table (default: 300); for csv, print a line for "
           "each of the N costliest steps of each layout")
-      .check(whole_number(0))
-      .type_name("N");
-  line.add_option("--parts", options->parts,
+      .check(whole_number(0));
+  line.add_option("--parts N", options->parts,
                   "for one layout, also list the predicted time of each block down to the depth N of its "
                   "scope, beside "
                   "the least at peak rates; repeated blocks are added up (default: 3 in a page, else none)")
-      .check(whole_number(1))
-      .type_name("N");
+      .check(whole_number(1));
   line.add_flag(
       "--pareto", options->pareto,
       "of several layouts, show only those that no other one beats in step time, memory and number of "
       "devices together, and below the table draw them by time and memory");
   add_entry_option(line, options->entry, "report");
   line.add_option(
-          "--ranks-per-node", options->ranks_per_node,
+          "--ranks-per-node N", options->ranks_per_node,
           "also predict the bytes between nodes of N consecutive ranks each (default: as the hardware says)")
-      .check(whole_number(1))
-      .type_name("N");
-  line.add_option("--tokens", options->training.tokens,
+      .check(whole_number(1));
+  line.add_option("--tokens N", options->training.tokens,
                   "the tokens to train on, as in 20e9: also predict the steps, the time and the device hours")
-      .check(positive_number())
-      .type_name("N");
+      .check(positive_number());
   line.add_option(
-          "--price", options->training.price_per_hour,
+          "--price X/h", options->training.price_per_hour,
           "the price of a device for an hour, as in 2.1/h: with --tokens, also predict the price of training")
-      .transform(read_price)
-      .type_name("X/h");
+      .transform(read_price);
   line.set_group(OptionGroup::kOutput);
   line.add_option(
           "--format", options->format,

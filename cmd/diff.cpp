@@ -120,27 +120,24 @@ int run(const Options& options) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model, true);
-  line.add_option("A", options->a,
+  line.add_option("A LAYOUT|PROGRAM", options->a,
                   "the first layout: rules, as in batch:rows, or a layout file; or the second program")
       .required()
-      .may_be_empty()
-      .type_name("LAYOUT|PROGRAM");
+      .may_be_empty();
   for (const char* name : {"--layout", "--layout_rules", "--layout-rules", "-l", "--rules"})
     line.add_hint(name, "the layouts follow the model: mtfc diff MODEL batch:rows hidden:rows --mesh rows:4");
-  line.add_option("B", options->b, "the second layout").may_be_empty().type_name("LAYOUT");
+  line.add_option("B LAYOUT", options->b, "the second layout").may_be_empty();
   line.set_group(OptionGroup::kModel);
-  line.add_option("--mesh", options->meshes,
-                  "the mesh of both layouts, as in rows:2,cols:4; given twice, that of A and that of B")
-      .type_name("AXIS:SIZE,...");
+  line.add_option("--mesh AXIS:SIZE,...", options->meshes,
+                  "the mesh of both layouts, as in rows:2,cols:4; given twice, that of A and that of B");
   add_propagate_option(line, options->model);
   add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kReport);
   add_entry_option(line, options->entry, "compare");
   add_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
-  line.add_option("--top", options->top, "the most tensors, and the most collectives, to list")
+  line.add_option("--top N", options->top, "the most tensors, and the most collectives, to list")
       .check(whole_number(0))
-      .type_name("N")
       .show_default();
   add_output_options(line, options->output);
   return [options, line] {

@@ -78,11 +78,10 @@ int run(const Options& options) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
-  line.add_option("WHAT", options->what,
+  line.add_option("WHAT TENSOR|STEP", options->what,
                   "a tensor, or the number of a step as compile prints it; without it, the ten "
                   "collectives that send most are listed")
-      .no_file()
-      .type_name("TENSOR|STEP");
+      .no_file();
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
   add_time_limit_option(line, options->model);

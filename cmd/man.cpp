@@ -61,8 +61,7 @@ std::function<int()> setup(CommandLine& line) {
                   "the command or topic; without it, the page is that of mtfc")
       .propose([line] { return page_names(line.command_names()); });
   line.set_group(OptionGroup::kOutput);
-  line.add_option("--all", options->folder, "write all pages, in the folders man1 and man7 of DIR")
-      .type_name("DIR");
+  line.add_option("--all DIR", options->folder, "write all pages, in the folders man1 and man7 of DIR");
   add_output_file(line, options->file);
   return [options, line] { return run(*options, line); };
 }

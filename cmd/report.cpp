@@ -83,10 +83,9 @@ std::function<int()> setup(CommandLine& line) {
       .required();
   line.set_group(OptionGroup::kReport);
   line.add_option(
-          "--report", options->reports,
-          "the file of `mtfc run --report`: also show the times by kind of step, beside the predicted ones "
-          "if that run had --hardware (repeatable: one for each file of metrics, in the same order)")
-      .type_name("FILE.json");
+      "--report FILE.json", options->reports,
+      "the file of `mtfc run --report`: also show the times by kind of step, beside the predicted ones "
+      "if that run had --hardware (repeatable: one for each file of metrics, in the same order)");
   line.set_group(OptionGroup::kOutput);
   line.add_option(
           "--format", options->format,

@@ -499,17 +499,15 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_propagate_option(line, options->model);
   line.set_group(OptionGroup::kModel);
-  line.add_option("--mesh", options->layout.mesh,
-                  "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
-      .type_name("AXIS:SIZE,...");
-  line.add_option("--devices", options->devices,
+  line.add_option("--mesh AXIS:SIZE,...", options->layout.mesh,
+                  "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes");
+  line.add_option("--devices N", options->devices,
                   "the number of devices; without --mesh, meshes of one axis and of two axes are searched")
-      .check(whole_number(1, 2147483647))
-      .type_name("N");
+      .check(whole_number(1, 2147483647));
   for (const char* name : {"-n", "-np", "--np", "--ranks", "--nproc", "--gpus"})
     line.add_hint(name, "--devices VALUE");
-  line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
-      .type_name("DIM:AXIS,...|FILE");
+  line.add_option("--layout DIM:AXIS,...|FILE", options->layout.layout,
+                  "rules to keep, as in batch:rows, or a layout file");
   add_memory_limit(
       line, options->memory_limit,
       "the bytes per device, as in 10GiB (default: the hardware's memory): a training step that needs more "
@@ -526,32 +524,26 @@ std::function<int()> setup(CommandLine& line) {
       "stages "
       "of ZeRO, with microbatches, and with activations computed again; without --layout, devices share "
       "the batch");
-  line.add_option("--dims", options->dims, "split only these dimensions, as in batch,d_ff")
-      .split_at(',')
-      .type_name("DIM,...");
-  line.add_option("--max-axes-per-dim", options->max_axes_per_dim,
+  line.add_option("--dims DIM,...", options->dims, "split only these dimensions, as in batch,d_ff")
+      .split_at(',');
+  line.add_option("--max-axes-per-dim N", options->max_axes_per_dim,
                   "the maximum number of axes over which a dimension may be split")
       .check(whole_number(1, 64))
-      .type_name("N")
       .show_default();
-  line.add_option("--entry", options->entry,
+  line.add_option("--entry NAME", options->entry,
                   "entry point to optimize: train, evaluate or decode (default: train if the model has it, "
                   "else evaluate)")
-      .check(one_of({"train", "evaluate", "decode"}))
-      .type_name("NAME");
+      .check(one_of({"train", "evaluate", "decode"}));
   line.add_option(
-          "--time-limit", options->time_limit,
+          "--time-limit S", options->time_limit,
           "stop after so many seconds with the best of the layouts tried so far, which begin with plain ones "
           "such as batch over all axes, and state how much faster any other could be")
-      .check(whole_number(0, 1000000000))
-      .type_name("S");
-  line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
-      .check(whole_number(1, 1024))
-      .type_name("T");
+      .check(whole_number(0, 1000000000));
+  line.add_option("--threads T", options->threads, "threads that compile layouts (default: one per core)")
+      .check(whole_number(1, 1024));
   line.set_group(OptionGroup::kOutput);
-  line.add_option("--top", options->top, "number of layouts to show")
+  line.add_option("--top N", options->top, "number of layouts to show")
       .check(whole_number(1, 1000))
-      .type_name("N")
       .show_default();
   line.add_option("--format", options->format, "table, json or csv (one line per layout)")
       .check(one_of({"table", "json", "csv"}))
@@ -559,11 +551,10 @@ std::function<int()> setup(CommandLine& line) {
   line.add_flag("--details", options->details,
                 "also the totals of the layouts side by side, why the others are slower, and how many were "
                 "compiled, left out or alike");
-  line.add_option("-o", options->file,
+  line.add_option("-o FILE.json", options->file,
                   "write the best layout to this file, which --layout accepts; with --fit that of the first "
                   "row, or of "
-                  "another number of devices by --mesh all:4 without --devices; - is standard output")
-      .type_name("FILE.json");
+                  "another number of devices by --mesh all:4 without --devices; - is standard output");
   return [options, line] {
     options->has_most_axes = line.option("--max-axes-per-dim").is_given();
     options->has_top = line.option("--top").is_given();

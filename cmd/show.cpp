@@ -164,20 +164,18 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model, true);
   line.add_option(
-          "TENSOR", options->tensor,
+          "TENSOR TENSOR|PATTERN", options->tensor,
           "draw this tensor cut into its shards; with a pattern such as 'layer_0/**', list the tensors "
           "that match it (* stands for any characters but '/', ** for any at all); without it, list all "
           "tensors")
-      .no_file()
-      .type_name("TENSOR|PATTERN");
+      .no_file();
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
   add_time_limit_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
-  line.add_option("--rank", options->rank, "list what this rank holds: its part of every tensor")
-      .check(whole_number(0))
-      .type_name("N");
+  line.add_option("--rank N", options->rank, "list what this rank holds: its part of every tensor")
+      .check(whole_number(0));
   line.add_flag("--all", options->all,
                 "list also what operations compute (default: inputs, variables and outputs)");
   add_entry_option(line, options->entry, "show");

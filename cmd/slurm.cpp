@@ -165,45 +165,33 @@ int write_job(Options& options, const std::vector<std::string>& given) {
 void add_job_options(CommandLine& line, Options& options) {
   BatchJob& job = options.job;
   line.set_group(OptionGroup::kJob);
-  line.add_option("--nodes", job.nodes,
+  line.add_option("--nodes N", job.nodes,
                   "the number of nodes, which divide the devices of the mesh among themselves")
       .check(whole_number(1, kMostNodes))
-      .type_name("N")
       .required();
-  line.add_option("--cpus-per-task", job.cores_per_rank,
+  line.add_option("--cpus-per-task C", job.cores_per_rank,
                   "the cores of each rank, which then computes with as many threads")
-      .check(whole_number(1, kMostCores))
-      .type_name("C");
+      .check(whole_number(1, kMostCores));
   line.add_option(
-          "--time", job.time,
+          "--time TIME", job.time,
           "the time limit of the job, after which it is requeued: minutes, or as in 2h30m, 12:00:00 or "
           "2-12:00:00 (default: that of the partition)")
-      .transform(read_time)
-      .type_name("TIME");
+      .transform(read_time);
   line.add_option(
-          "--stop-before", job.stop_before,
+          "--stop-before S", job.stop_before,
           "save a checkpoint S seconds before the time limit, or up to a minute earlier, and requeue the job")
       .check(whole_number(1, kMostSeconds))
-      .type_name("S")
       .show_default();
-  line.add_option("--partition", job.partition, "the partition of the job")
-      .check(name_of_slurm())
-      .type_name("NAME");
-  line.add_option("--account", job.account, "the account of the job")
-      .check(name_of_slurm())
-      .type_name("NAME");
-  line.add_option("--job-name", job.name, "the name of the job (default: that of the model)")
-      .check(name_of_slurm())
-      .type_name("NAME");
-  line.add_option("--setup", job.setup,
-                  "a line of the batch file before the run, as in 'module load mpich' (repeatable)")
-      .type_name("LINE");
+  line.add_option("--partition NAME", job.partition, "the partition of the job").check(name_of_slurm());
+  line.add_option("--account NAME", job.account, "the account of the job").check(name_of_slurm());
+  line.add_option("--job-name NAME", job.name, "the name of the job (default: that of the model)")
+      .check(name_of_slurm());
+  line.add_option("--setup LINE", job.setup,
+                  "a line of the batch file before the run, as in 'module load mpich' (repeatable)");
   for (const char* name : {"--module", "--modules"})
     line.add_hint(name, "lines before the run: --setup 'module load NAME'");
   line.set_group(OptionGroup::kOutput);
-  line.add_option("-o", options.file, "the file to write; - is standard output")
-      .type_name("FILE")
-      .show_default();
+  line.add_option("-o FILE", options.file, "the file to write; - is standard output").show_default();
 }
 
 std::function<int()> setup(CommandLine& line) {

@@ -232,27 +232,23 @@ std::function<int()> setup(CommandLine& line) {
   add_propagate_option(line, options->model);
   add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kVerification);
-  line.add_option("--input", options->inputs,
-                  "data for an input, as for run (default: the source that the model names)")
-      .type_name("NAME=SPEC");
-  line.add_option("--steps", options->steps,
+  line.add_option("--input NAME=SPEC", options->inputs,
+                  "data for an input, as for run (default: the source that the model names)");
+  line.add_option("--steps N", options->steps,
                   "number of training steps, or of evaluations if the model does not train")
       .check(whole_number(1, kMostCounted))
-      .type_name("N")
       .show_default();
-  line.add_option("--seed", options->seed, "seed of initial values, the order of data and random operations")
+  line.add_option("--seed S", options->seed,
+                  "seed of initial values, the order of data and random operations")
       .check(whole_number(0))
-      .type_name("S")
       .show_default();
-  line.add_option("--positions", options->positions,
+  line.add_option("--positions N", options->positions,
                   "number of positions at which decode is compared with the model (default: all)")
-      .check(whole_number(0))
-      .type_name("N");
-  line.add_option("--tolerance", options->tolerance,
+      .check(whole_number(0));
+  line.add_option("--tolerance R", options->tolerance,
                   "largest allowed difference of floats, relative to the magnitudes that an operation adds "
                   "(default: what rounding explains)")
-      .check(positive_number())
-      .type_name("R");
+      .check(positive_number());
   return [options] { return run(*options); };
 }
 

@@ -26,15 +26,12 @@ void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& 
 
 void add_prompt_options(CommandLine& line, GenerateOptions& options) {
   line.set_group(OptionGroup::kPrompts);
-  line.add_option("--prompt", options.prompts,
-                  "a text to continue, for a model whose tokens are bytes (repeatable)")
-      .type_name("TEXT");
-  line.add_option("--prompt-file", options.prompt_files,
-                  "a file with a text to continue, or - for standard input (repeatable)")
-      .type_name("FILE");
-  line.add_option("--prompt-tokens", options.prompt_tokens,
-                  "token ids to continue; the result is printed as ids (repeatable)")
-      .type_name("ID,ID,...");
+  line.add_option("--prompt TEXT", options.prompts,
+                  "a text to continue, for a model whose tokens are bytes (repeatable)");
+  line.add_option("--prompt-file FILE", options.prompt_files,
+                  "a file with a text to continue, or - for standard input (repeatable)");
+  line.add_option("--prompt-tokens ID,ID,...", options.prompt_tokens,
+                  "token ids to continue; the result is printed as ids (repeatable)");
   line.add_flag("--one-by-one", options.one_by_one,
                 "read prompts token by token, even where the model can read them at once");
 }
@@ -42,47 +39,37 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
 void add_source_options(CommandLine& line, SourceOptions& options) {
   line.set_group(OptionGroup::kPrompts);
   line.add_option(
-          "--input", options.inputs,
-          "data that the model reads before it generates, such as sentences to translate, a row for each "
-          "sequence: NAME=FILE.npy[,rows=A:B], or another source of `mtfc run` (repeatable)")
-      .type_name("NAME=SPEC");
-  line.add_option("--source-tokens", options.source_tokens,
-                  "token ids to translate; zeros follow up to the length of the input (repeatable)")
-      .type_name("ID,ID,...");
-  line.add_option("--source", options.source_texts,
-                  "a text to translate, for a model whose tokens are bytes (repeatable)")
-      .type_name("TEXT");
+      "--input NAME=SPEC", options.inputs,
+      "data that the model reads before it generates, such as sentences to translate, a row for each "
+      "sequence: NAME=FILE.npy[,rows=A:B], or another source of `mtfc run` (repeatable)");
+  line.add_option("--source-tokens ID,ID,...", options.source_tokens,
+                  "token ids to translate; zeros follow up to the length of the input (repeatable)");
+  line.add_option("--source TEXT", options.source_texts,
+                  "a text to translate, for a model whose tokens are bytes (repeatable)");
 }
 
 void add_choice_options(CommandLine& line, GenerateOptions& options) {
   line.set_group(OptionGroup::kChoice);
-  line.add_option("--length", options.length,
+  line.add_option("--length N", options.length,
                   "number of tokens to generate (default: up to the model's length)")
-      .check(whole_number(1))
-      .type_name("N");
-  line.add_option("--stop", options.stop, "end a sequence after this text").type_name("TEXT");
-  line.add_option("--stop-tokens", options.stop_tokens, "end a sequence after these tokens")
-      .type_name("ID,ID,...");
+      .check(whole_number(1));
+  line.add_option("--stop TEXT", options.stop, "end a sequence after this text");
+  line.add_option("--stop-tokens ID,ID,...", options.stop_tokens, "end a sequence after these tokens");
   line.add_flag("--greedy", options.greedy, "always choose the likeliest token");
-  line.add_option("--temperature", options.temperature,
+  line.add_option("--temperature T", options.temperature,
                   "divide logits by T before a token is drawn: below 1 favours likely tokens, above 1 "
                   "unlikely ones (default: 1)")
-      .check(positive_number())
-      .type_name("T");
-  line.add_option("--top-k", options.top_k, "draw from the K likeliest tokens only")
-      .check(whole_number(1))
-      .type_name("K");
-  line.add_option("--samples", options.samples, "number of results per prompt; with --beams, the N best ones")
+      .check(positive_number());
+  line.add_option("--top-k K", options.top_k, "draw from the K likeliest tokens only").check(whole_number(1));
+  line.add_option("--samples N", options.samples,
+                  "number of results per prompt; with --beams, the N best ones")
       .check(whole_number(1, kMostSequences))
-      .type_name("N")
       .show_default();
-  line.add_option("--beams", options.beams, "beam search: keep the B likeliest beginnings")
-      .check(whole_number(1, kMostBeams))
-      .type_name("B");
-  line.add_option("--length-penalty", options.length_penalty,
+  line.add_option("--beams B", options.beams, "beam search: keep the B likeliest beginnings")
+      .check(whole_number(1, kMostBeams));
+  line.add_option("--length-penalty A", options.length_penalty,
                   "for beam search: rank results by log p / ((5 + tokens) / 6)^A (default: 0)")
-      .check(number_not_negative())
-      .type_name("A");
+      .check(number_not_negative());
   line.add_option("--seed", options.seed, "seed of the tokens that are drawn, and of initial weights")
       .check(whole_number(0))
       .show_default();
@@ -107,30 +94,24 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
   add_source_options(line, options);
   add_choice_options(line, options);
   line.set_group(OptionGroup::kData);
-  line.add_option("--checkpoint", options.checkpoint,
+  line.add_option("--checkpoint DIR|FILE", options.checkpoint,
                   "read the weights from a folder of checkpoints (the last one), one checkpoint, or a "
-                  ".safetensors file")
-      .type_name("DIR|FILE");
+                  ".safetensors file");
   line.add_option(
-          "--load", options.loads,
-          "read weights as with --checkpoint, or the values of one variable with NAME=FILE.npy (repeatable)")
-      .type_name("FILE");
-  line.add_option("--map", options.maps,
+      "--load FILE", options.loads,
+      "read weights as with --checkpoint, or the values of one variable with NAME=FILE.npy (repeatable)");
+  line.add_option("--map FROM=TO", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
-                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
-      .type_name("FROM=TO");
-  line.add_option("--weights", options.weights_named,
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line");
+  line.add_option("--weights FORMAT", options.weights_named,
                   "store weights in fewer bits, which are read faster: bf16, or int8 with a scale for each "
                   "row (default: f32)")
-      .check(one_of(enum_names<WeightFormat>()))
-      .type_name("FORMAT");
+      .check(one_of(enum_names<WeightFormat>()));
   line.set_group(OptionGroup::kOutput);
-  line.add_option("--format", options.format,
+  line.add_option("--format FORMAT", options.format,
                   "text (default) or json, with ids and scores (default for FILE.json)")
-      .check(one_of({"text", "json"}))
-      .type_name("FORMAT");
-  line.add_option("-o", options.file, "write the results to this file when all are complete")
-      .type_name("FILE");
+      .check(one_of({"text", "json"}));
+  line.add_option("-o FILE", options.file, "write the results to this file when all are complete");
 }
 
 void check(const GenerateOptions& options) {

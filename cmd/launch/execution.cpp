@@ -295,40 +295,35 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
 
 void add_hosts_option(CommandLine& line, std::string& hosts) {
   line.set_group(OptionGroup::kRanks);
-  line.add_option("--hosts", hosts,
+  line.add_option("--hosts HOSTS", hosts,
                   "start the ranks on these hosts: names, as in a,b, or names and the most ranks of each, as "
                   "in a:2,b:2; MPICH's launcher reaches them, by ssh if HYDRA_LAUNCHER does not say "
                   "otherwise (default: "
                   "HYDRA_HOST_FILE, the nodes of a batch job, else this host)")
-      .check(list_of_hosts())
-      .type_name("HOSTS");
+      .check(list_of_hosts());
 }
 
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {
   line.set_group(OptionGroup::kRanks);
   line.add_flag("--simulate", options.simulate, "run all devices of the mesh in this process, without MPI");
   line.add_option(
-          "--threads", options.threads,
+          "--threads T", options.threads,
           "threads per rank (default: OMP_NUM_THREADS, else 1 for steps of less than a millisecond, else "
           "cores / ranks on the node)")
-      .check(whole_number(1, kMostThreads))
-      .type_name("T");
+      .check(whole_number(1, kMostThreads));
   line.add_option(
-          "--watchdog", options.watchdog,
+          "--watchdog S", options.watchdog,
           "end the run if a rank waits longer than S seconds for others, and say which ranks these are")
       .check(whole_number(1, kLongestWait))
-      .type_name("S")
       .show_default();
   add_hosts_option(line, options.hosts);
-  line.add_option("--ranks-per-node", options.ranks_per_node,
+  line.add_option("--ranks-per-node N", options.ranks_per_node,
                   "treat every N ranks as a node, to try out several nodes on one machine")
-      .check(whole_number(1, kMostThreads))
-      .type_name("N");
-  line.add_option("--shared-memory", options.shared_memory,
+      .check(whole_number(1, kMostThreads));
+  line.add_option("--shared-memory BYTES", options.shared_memory,
                   "the maximum number of bytes of /dev/shm that the ranks of a node may share; with 0, they "
                   "only send messages")
-      .check(whole_number(0))
-      .type_name("BYTES");
+      .check(whole_number(0));
 }
 
 }  // namespace mtfc

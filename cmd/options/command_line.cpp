@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <type_traits>
 
 #include "cmd/options/help_layout.h"
 #include "core/diagnostics/error.h"
@@ -346,12 +347,6 @@ std::vector<std::string> with_empty_values(const std::vector<std::string>& argum
 
 }  // namespace
 
-Option& Option::type_name(const std::string& name) {
-  option_->type_name(name);
-  notes_->options[option_].value = name;
-  return *this;
-}
-
 Option& Option::check(const ValueCheck& check) {
   const std::string shown = check.choices.empty() ? "" : "{" + CLI::detail::join(check.choices, ",") + "}";
   option_->check(
@@ -406,47 +401,29 @@ bool Option::is_given() const {
   return option_->count() > 0;
 }
 
-Option CommandLine::add_option(const std::string& name, std::string& target, const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, int& target, const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, int64_t& target, const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, uint64_t& target, const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, double& target, const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, std::optional<std::string>& target,
-                               const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, std::optional<int64_t>& target,
-                               const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, std::optional<double>& target,
-                               const std::string& help) {
-  return added(app_->add_option(name, target, help));
-}
-
-Option CommandLine::add_option(const std::string& name, std::vector<std::string>& target,
-                               const std::string& help) {
-  CLI::Option* option = app_->add_option(name, target, help);
-  if (name.starts_with('-')) option->allow_extra_args(false);  // arguments after the value are not its own
+template <typename T>
+Option CommandLine::add_option(const std::string& name, T& target, const std::string& help) {
+  const size_t blank = name.find(' ');
+  CLI::Option* option = app_->add_option(name.substr(0, blank), target, help);
+  // Arguments after the value are not the option's own.
+  if (std::is_same_v<T, std::vector<std::string>> && name.starts_with('-')) option->allow_extra_args(false);
+  if (blank != std::string::npos) {
+    const std::string word = name.substr(blank + 1);
+    option->type_name(word);
+    notes_->options[option].value = word;
+  }
   return added(option);
 }
+
+template Option CommandLine::add_option(const std::string&, std::string&, const std::string&);
+template Option CommandLine::add_option(const std::string&, int&, const std::string&);
+template Option CommandLine::add_option(const std::string&, int64_t&, const std::string&);
+template Option CommandLine::add_option(const std::string&, uint64_t&, const std::string&);
+template Option CommandLine::add_option(const std::string&, double&, const std::string&);
+template Option CommandLine::add_option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option CommandLine::add_option(const std::string&, std::optional<int64_t>&, const std::string&);
+template Option CommandLine::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option CommandLine::add_option(const std::string&, std::vector<std::string>&, const std::string&);
 
 void CommandLine::add_flag(const std::string& name, bool& target, const std::string& help) {
   added(app_->add_flag(name, target, help));

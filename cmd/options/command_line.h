@@ -4,7 +4,7 @@
 //
 //   CommandParser parser("mtfc", "compiles and runs tensor programs", "mtfc 0.1.0");
 //   CommandLine run = parser.add_command("run", "execute a model");
-//   run.add_option("--steps", steps, "training steps").check(whole_number(0)).type_name("N");
+//   run.add_option("--steps N", steps, "training steps").check(whole_number(0));
 //   parser.parse({"run", "--steps", "3"});  // steps == 3, and the result names the command: "run"
 //
 // The parser fills the variables that the options were added with, so they must outlive parse().
@@ -40,8 +40,6 @@ class Option {
  public:
   Option(CLI::Option* option, ParserNotes* notes) : option_(option), notes_(notes) {}
 
-  /// The word for the value in --help and in errors, such as FILE.
-  Option& type_name(const std::string& name);
   Option& check(const ValueCheck& check);
   /// Values that completion proposes; others are as right.
   Option& propose(std::function<std::vector<std::string>()> values);
@@ -69,24 +67,19 @@ class Option {
 };
 
 /// The options of one command; a handle, valid as long as the parser. A name is either `--long`, `-s`, both as in
-/// `--quiet,-q`, or `WORD` for an argument without a name. Each takes one value and may be given once; a vector
-/// takes one value each time that its option is given, or all arguments if it has no name. An empty value is an error,
-/// since it is that of an unset variable in a script.
+/// `--quiet,-q`, or `WORD` for an argument without a name. A blank and the word for the value in --help and in errors
+/// may follow, as in `--steps N`. Each takes one value and may be given once; a vector takes one value each time that
+/// its option is given, or all arguments if it has no name. An empty value is an error, since it is that of an unset
+/// variable in a script.
 class CommandLine {
  public:
   CommandLine(CLI::App* app, ParserNotes* notes) : app_(app), notes_(notes) {}
 
   /// The group of the options that are added to this handle from here on; kGeneral at first.
   void set_group(OptionGroup group) { group_ = group; }
-  Option add_option(const std::string& name, std::string& target, const std::string& help);
-  Option add_option(const std::string& name, int& target, const std::string& help);
-  Option add_option(const std::string& name, int64_t& target, const std::string& help);
-  Option add_option(const std::string& name, uint64_t& target, const std::string& help);
-  Option add_option(const std::string& name, double& target, const std::string& help);
-  Option add_option(const std::string& name, std::optional<std::string>& target, const std::string& help);
-  Option add_option(const std::string& name, std::optional<int64_t>& target, const std::string& help);
-  Option add_option(const std::string& name, std::optional<double>& target, const std::string& help);
-  Option add_option(const std::string& name, std::vector<std::string>& target, const std::string& help);
+  /// `T` is a text, a number, an optional one of either, or a vector of texts.
+  template <typename T>
+  Option add_option(const std::string& name, T& target, const std::string& help);
   void add_flag(const std::string& name, bool& target, const std::string& help);
   /// --version, which answers with `text`.
   void add_version_flag(const std::string& text);

@@ -33,16 +33,16 @@ class Mill {
   Mill() : parser_("mill", "grinds files", "mill 7") {
     line_.add_option("FILE", values_.file, "what to grind").required();
     line_.add_option("--form", values_.form, "how").check(one_of({"text", "json"})).show_default();
-    line_.add_option("--threads", values_.threads, "how many").check(whole_number(1)).type_name("T");
-    line_.add_option("--bytes", values_.bytes, "as words").transform(read_word).type_name("WORD");
+    line_.add_option("--threads T", values_.threads, "how many").check(whole_number(1));
+    line_.add_option("--bytes WORD", values_.bytes, "as words").transform(read_word);
     line_.add_option("--seed", values_.seed, "of the draw");
     line_.add_option("--scale", values_.scale, "factor");
-    line_.add_option("--mesh", values_.mesh, "width of the mesh").type_name("A:N");
+    line_.add_option("--mesh A:N", values_.mesh, "width of the mesh");
     line_.add_option("--top", values_.top, "how many to show");
     line_.add_option("--rate", values_.rate, "speed");
-    line_.add_option("--set", values_.sets, "repeatable").type_name("NAME=VALUE");
+    line_.add_option("--set NAME=VALUE", values_.sets, "repeatable");
     line_.add_option("--dims", values_.dims, "a list").split_at(',');
-    line_.add_option("-o", values_.form, "the same as --form").type_name("FORM");
+    line_.add_option("-o FORM", values_.form, "the same as --form");
     line_.add_flag("--quiet,-q", values_.quiet, "no noise");
     line_.add_version_flag("mill 7");
     line_.set_examples("  mill grind wheat");
@@ -336,7 +336,7 @@ TEST_CASE("options are shown in their groups, in one order") {
   std::string file, layout;
   CommandLine sift = mill.parser().add_command("sift", "sift a file");
   sift.set_group(OptionGroup::kOutput);
-  sift.add_option("-o", file, "where to").type_name("FILE.json");
+  sift.add_option("-o FILE.json", file, "where to");
   sift.set_group(OptionGroup::kModel);
   sift.add_option("--layout", layout, "rules");
   mill.parser().set_width(80);

@@ -10,9 +10,8 @@ namespace mtfc {
 void add_deny_option(CommandLine& line, std::string& denied) {
   line.set_group(OptionGroup::kOutput);
   line.add_hint("--strict", "errors instead of warnings: --deny warnings");
-  line.add_option("--deny", denied, "take warnings for errors, so that the exit code is 2")
-      .check(one_of({"warnings"}))
-      .type_name("warnings");
+  line.add_option("--deny warnings", denied, "take warnings for errors, so that the exit code is 2")
+      .check(one_of({"warnings"}));
 }
 
 bool deny(const std::string& denied, std::vector<Diagnostic>& found) {

@@ -10,11 +10,10 @@ namespace mtfc {
 
 void add_entry_option(CommandLine& line, std::string& entry, const std::string& verb,
                       const std::string& usual) {
-  line.add_option("--entry", entry,
+  line.add_option("--entry NAME", entry,
                   fmt::format("entry point to {}: init, train, evaluate, decode or encode (default: {})",
                               verb, usual))
-      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
-      .type_name("NAME");
+      .check(one_of({"init", "train", "evaluate", "decode", "encode"}));
 }
 
 std::string chosen_entry(const std::string& wanted, const std::function<bool(std::string_view)>& has) {

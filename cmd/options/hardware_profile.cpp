@@ -68,12 +68,11 @@ std::string near_profile(const std::string& name, const std::vector<std::string>
 
 void add_hardware_option(CommandLine& line, std::string& hardware) {
   line.set_group(OptionGroup::kLimits);
-  line.add_option("--hardware", hardware,
+  line.add_option("--hardware NAME|FILE.json", hardware,
                   "hardware for which times are predicted: a bundled profile (mtfc help hardware lists "
                   "them), or a file "
                   "written by `mtfc calibrate`")
       .propose([] { return bundled(profiles()); })
-      .type_name("NAME|FILE.json")
       .show_default();
 }
 
@@ -87,9 +86,7 @@ void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& har
 
 void add_optional_hardware(CommandLine& line, std::optional<std::string>& hardware, const std::string& help) {
   line.set_group(OptionGroup::kLimits);
-  line.add_option("--hardware", hardware, help)
-      .propose([] { return bundled(profiles()); })
-      .type_name("NAME|FILE.json");
+  line.add_option("--hardware NAME|FILE.json", hardware, help).propose([] { return bundled(profiles()); });
 }
 
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name) {

@@ -79,7 +79,7 @@ std::string read_bytes(std::string& text) {
 
 void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help) {
   line.set_group(OptionGroup::kLimits);
-  line.add_option("--memory-limit", limit, help).transform(read_bytes).type_name("B");
+  line.add_option("--memory-limit B", limit, help).transform(read_bytes);
 }
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,

@@ -77,33 +77,28 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
   else
     line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
   line.set_group(OptionGroup::kModel);
-  line.add_option("--set", options.sets, "set a param or the size of a dimension (repeatable)")
-      .type_name("NAME=VALUE");
-  line.add_option("--dtype", options.dtype,
+  line.add_option("--set NAME=VALUE", options.sets, "set a param or the size of a dimension (repeatable)");
+  line.add_option("--dtype DTYPE", options.dtype,
                   "bf16: mixed precision, products and activations in bf16; f64: compute in f64 instead of "
                   "f32; f32: as the model states it, without mixed precision")
-      .check(one_of({"bf16", "f32", "f64"}))
-      .type_name("DTYPE");
+      .check(one_of({"bf16", "f32", "f64"}));
   line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
   line.add_option(
-          "--without-pass", options.without_passes,
+          "--without-pass PASS", options.without_passes,
           "leave out a pass of the compiler that makes programs better, not right: to find the one that "
           "makes a result wrong (repeatable)")
-      .check(one_of(improving_passes()))
-      .type_name("PASS");
+      .check(one_of(improving_passes()));
   line.set_group(OptionGroup::kTraining);
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
   line.add_option(
-          "--optimizer", options.optimizer,
+          "--optimizer KIND", options.optimizer,
           "train with another optimizer, which keeps the model's lr and has the default settings of its kind")
-      .check(one_of(kinds))
-      .type_name("KIND");
-  line.add_option("--microbatches", options.microbatches,
+      .check(one_of(kinds));
+  line.add_option("--microbatches N", options.microbatches,
                   "split the training batch into N microbatches that run in sequence, which gives the same "
                   "result in less memory")
-      .check(whole_number(1))
-      .type_name("N");
+      .check(whole_number(1));
   line.set_group(OptionGroup::kOutput);
   line.add_flag("--quiet,-q", options.quiet,
                 "print neither warnings nor progress; run prints no results either");
@@ -113,15 +108,14 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
 
 void add_layout_options(CommandLine& line, LayoutFlags& flags) {
   line.set_group(OptionGroup::kModel);
-  line.add_option("--mesh", flags.mesh, "the mesh: its axes and their sizes, as in rows:2,cols:4")
-      .type_name("AXIS:SIZE,...")
+  line.add_option("--mesh AXIS:SIZE,...", flags.mesh,
+                  "the mesh: its axes and their sizes, as in rows:2,cols:4")
       .hint_if_repeated("join axes with a comma: --mesh rows:2,cols:4");
   line.add_option(
-          "--layout", flags.layout,
+          "--layout DIM:AXIS,...|FILE", flags.layout,
           "rules, as in batch:rows,hidden:cols; among them zero:1, zero:2 or zero:3, a stage of ZeRO over "
           "the "
           "axes of the batch, and propagate; or a layout file ending in .json, or - for standard input")
-      .type_name("DIM:AXIS,...|FILE")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
 }
 
@@ -133,11 +127,10 @@ void add_propagate_option(CommandLine& line, ModelOptions& options) {
 
 void add_time_limit_option(CommandLine& line, ModelOptions& options) {
   line.set_group(OptionGroup::kModel);
-  line.add_option("--time-limit", options.time_limit,
+  line.add_option("--time-limit S", options.time_limit,
                   "choose shardings for so many seconds at most, and take the best that were found by then "
                   "(default: until none can be better)")
-      .check(whole_number(0, 1000000000))
-      .type_name("S");
+      .check(whole_number(0, 1000000000));
 }
 
 namespace {

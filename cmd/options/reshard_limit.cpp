@@ -47,10 +47,9 @@ std::string form_text(const Program& program, const EntryPoint& entry, ValueId i
 void add_reshard_limit(CommandLine& line, int64_t& limit) {
   line.set_group(OptionGroup::kLimits);
   line.add_option(
-          "--max-reshard-bytes", limit,
+          "--max-reshard-bytes B", limit,
           "refuse a program that reshards a tensor by sending more than B bytes per device, as in 64MiB")
-      .transform(read_bytes)
-      .type_name("B");
+      .transform(read_bytes);
 }
 
 void require_small_reshards(const Program& program, int64_t limit) {

@@ -16,7 +16,7 @@ void add_output_options(CommandLine& line, OutputFlags& flags) {
 
 void add_output_file(CommandLine& line, std::string& file) {
   line.set_group(OptionGroup::kOutput);
-  line.add_option("-o", file, "output file; - is standard output").type_name("FILE").show_default();
+  line.add_option("-o FILE", file, "output file; - is standard output").show_default();
 }
 
 bool is_json(const OutputFlags& flags, const std::string& what) {

@@ -33,63 +33,51 @@ void add_training_options(CommandLine& line, RunOptions& options) {
 void add_data_options(CommandLine& line, RunOptions& options) {
   line.set_group(OptionGroup::kData);
   line.add_option(
-          "--input", options.inputs,
-          "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
-          "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
-          ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
-          "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
-          "data, and 0 or false for those that fill up the last batch of an evaluation")
-      .type_name("NAME=SPEC");
+      "--input NAME=SPEC", options.inputs,
+      "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
+      "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
+      ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
+      "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
+      "data, and 0 or false for those that fill up the last batch of an evaluation");
   for (const char* name : {"--epochs", "--epoch"})
     line.add_hint(name, "training is counted in steps: --steps N");
   for (const char* name : {"--data", "--dataset"})
     line.add_hint(name, "data are given by input: --input NAME=FILE");
-  line.add_option("--valid", options.valid,
-                  "data of an input, as for --input, on which the model is also evaluated")
-      .type_name("NAME=SPEC");
-  line.add_option("--valid-every", options.valid_every,
+  line.add_option("--valid NAME=SPEC", options.valid,
+                  "data of an input, as for --input, on which the model is also evaluated");
+  line.add_option("--valid-every N", options.valid_every,
                   "evaluate on the data of --valid every N steps, not only at the end")
-      .check(whole_number(1))
-      .type_name("N");
+      .check(whole_number(1));
 }
 
 void add_weight_options(CommandLine& line, RunOptions& options) {
   line.set_group(OptionGroup::kData);
-  line.add_option("--load", options.loads,
+  line.add_option("--load FILE", options.loads,
                   "values that replace the initial ones: those of all variables from a .safetensors file or "
-                  "a folder of checkpoints (the last one), or those of one variable with NAME=FILE.npy")
-      .type_name("FILE");
-  line.add_option("--map", options.maps,
+                  "a folder of checkpoints (the last one), or those of one variable with NAME=FILE.npy");
+  line.add_option("--map FROM=TO", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
-                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
-      .type_name("FROM=TO");
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line");
 }
 
 void add_checkpoint_options(CommandLine& line, RunOptions& options) {
   line.set_group(OptionGroup::kCheckpoints);
   line.add_option(
-          "--checkpoint", options.checkpoint,
-          "save all variables in this folder after the last step, on Ctrl-C and SIGTERM, and, without "
-          "ending, on SIGUSR1")
-      .type_name("DIR");
-  line.add_option("--every", options.every, "also save after every N steps")
-      .check(whole_number(1))
-      .type_name("N");
-  line.add_option("--grace", options.grace,
+      "--checkpoint DIR", options.checkpoint,
+      "save all variables in this folder after the last step, on Ctrl-C and SIGTERM, and, without "
+      "ending, on SIGUSR1");
+  line.add_option("--every N", options.every, "also save after every N steps").check(whole_number(1));
+  line.add_option("--grace S", options.grace,
                   "after Ctrl-C or SIGTERM, which end the run with exit code 130 or 143, wait up to S "
                   "seconds for the end of the step, to save a checkpoint")
       .check(whole_number(1, kLongestGrace))
-      .type_name("S")
       .show_default();
-  line.add_option("--keep", options.keep, "keep only the last K checkpoints")
-      .check(whole_number(1))
-      .type_name("K");
-  line.add_option("--restarts", options.restarts,
+  line.add_option("--keep K", options.keep, "keep only the last K checkpoints").check(whole_number(1));
+  line.add_option("--restarts N", options.restarts,
                   "if the run fails, start it again from its last checkpoint, at most N times; hosts of "
                   "--hosts that do not answer are left out, and if the others have too little room, the "
                   "axis of the mesh that loses the fewest devices is shortened")
-      .check(whole_number(0, kMostCounted))
-      .type_name("N");
+      .check(whole_number(0, kMostCounted));
   line.add_flag("--resume", options.resume,
                 "continue from the last checkpoint in the folder, with any mesh and layout; if there is "
                 "none, start from the beginning");
@@ -98,31 +86,25 @@ void add_checkpoint_options(CommandLine& line, RunOptions& options) {
 void add_file_options(CommandLine& line, RunOptions& options) {
   line.set_group(OptionGroup::kOutput);
   line.add_option(
-          "--output", options.outputs,
-          "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
-          "output")
-      .type_name("NAME=FILE.npy");
+      "--output NAME=FILE.npy", options.outputs,
+      "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
+      "output");
   line.add_option(
-          "--metrics", options.metrics,
-          "write a line of JSON per step: outputs, time, samples and tokens per second, MFU, learning "
-          "rate; - is standard output; `mtfc report` draws it")
-      .type_name("FILE.jsonl");
-  line.add_option("--tensorboard", options.tensorboard,
-                  "write the same numbers as events for TensorBoard into this folder")
-      .type_name("DIR");
+      "--metrics FILE.jsonl", options.metrics,
+      "write a line of JSON per step: outputs, time, samples and tokens per second, MFU, learning "
+      "rate; - is standard output; `mtfc report` draws it");
+  line.add_option("--tensorboard DIR", options.tensorboard,
+                  "write the same numbers as events for TensorBoard into this folder");
   line.add_hint("--json",
                 "outputs of every step: --metrics FILE.jsonl; counts and predictions: --report FILE.json");
-  line.add_option("--report", options.report,
+  line.add_option("--report FILE.json", options.report,
                   "write the counted flops, collectives and memory beside the predicted ones, and the time "
-                  "per step; - is standard output")
-      .type_name("FILE.json");
-  line.add_option("--trace", options.trace,
-                  "write a timeline of all ranks, for Perfetto or Chrome; - is standard output")
-      .type_name("FILE.json");
-  line.add_option("--trace-steps", options.trace_steps,
+                  "per step; - is standard output");
+  line.add_option("--trace FILE.json", options.trace,
+                  "write a timeline of all ranks, for Perfetto or Chrome; - is standard output");
+  line.add_option("--trace-steps N", options.trace_steps,
                   "keep the last N training steps and the last N evaluations in --trace")
       .check(whole_number(1, kMostTraced))
-      .type_name("N")
       .show_default();
 }
 
