@@ -9,7 +9,6 @@
 #include "cmd/launch/launch.h"
 #include "cmd/manual/topics.h"
 #include "cmd/options/command_line.h"
-#include "cmd/options/option_checks.h"
 #include "cmd/options/version.h"
 #include "cmd/terminal/color.h"
 #include "core/diagnostics/error.h"

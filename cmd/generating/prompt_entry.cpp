@@ -1,9 +1,7 @@
 #include "cmd/generating/prompt_entry.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/diagnostics/error.h"
 #include "core/model/decoding.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <utility>
 
 #include "cmd/files/files.h"
 #include "cmd/options/file_endings.h"

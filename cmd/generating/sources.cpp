@@ -10,7 +10,6 @@
 #include "cmd/generating/prompts.h"
 #include "cmd/running/input_data.h"
 #include "core/diagnostics/error.h"
-#include "core/diagnostics/suggest.h"
 #include "core/model/decoding.h"
 #include "formats/data/data_spec.h"
 

@@ -1,9 +1,6 @@
 #include "cmd/running/evaluation.h"
 
-#include <fmt/format.h>
-
 #include "cmd/running/run_outputs.h"
-#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

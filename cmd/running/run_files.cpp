@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <optional>
 
 #include "cmd/files/files.h"
 #include "cmd/running/input_data.h"

@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "cmd/running/checkpoints.h"
-#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

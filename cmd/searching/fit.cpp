@@ -11,7 +11,6 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/hardware_profile.h"
-#include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/status_line.h"
 #include "core/diagnostics/printable.h"

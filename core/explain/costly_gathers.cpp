@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "core/model/annotations.h"
 #include "core/model/state_split.h"
-#include "core/passes/graph/regather.h"
 
 namespace mtfc {
 namespace {

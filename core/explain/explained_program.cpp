@@ -1,7 +1,6 @@
 #include "core/explain/explained_program.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/model/entry_points.h"
 

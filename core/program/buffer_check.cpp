@@ -1,7 +1,5 @@
 #include "core/program/buffer_check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "core/program/collective_cost.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/diagnostics/error.h"

@@ -1,7 +1,6 @@
 #include "core/program/repeated_names.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
 
 #include "core/diagnostics/error.h"

@@ -9,7 +9,6 @@
 
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/stop.h"
-#include "core/program/collective_cost.h"
 #include "core/program/reshard_search.h"
 #include "core/program/sent_elements.h"
 

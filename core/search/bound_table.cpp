@@ -1,6 +1,5 @@
 #include "core/search/bound_table.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace mtfc {

@@ -1,6 +1,5 @@
 #include "formats/data/file_sample.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "core/tensors/random_bits.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "core/diagnostics/suggest.h"
 #include "formats/expression/expression.h"

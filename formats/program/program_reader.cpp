@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 
 #include "core/diagnostics/suggest.h"
@@ -10,7 +9,6 @@
 #include "core/program/program_check.h"
 #include "formats/data/data_spec.h"
 #include "formats/data/safetensors.h"
-#include "formats/expression/number_reader.h"
 #include "formats/json/cursor.h"
 #include "formats/layout/layout_checks.h"
 #include "formats/program/program_writer.h"

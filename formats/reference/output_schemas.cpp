@@ -1,10 +1,8 @@
 #include "formats/reference/output_schemas.h"
 
 #include <utility>
-#include <vector>
 
 #include "core/program/placed_tensors.h"
-#include "core/program/program.h"
 #include "formats/reference/output_parts.h"
 
 namespace mtfc {

@@ -1,7 +1,5 @@
 #include "formats/reference/schema_writer.h"
 
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "core/cost/hardware_keys.h"

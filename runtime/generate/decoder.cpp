@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "core/diagnostics/error.h"
-#include "core/model/entry_points.h"
 #include "core/tensors/bf16.h"
 
 namespace mtfc {

@@ -1,7 +1,6 @@
 #include "runtime/processes/shared_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
