@@ -1,6 +1,5 @@
 #include "formats/reference/output_parts.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/tensors/sharding.h"
@@ -43,11 +42,16 @@ Json or_null(const Json& value) {
 Json version() {
   return {{"const", 1}, {"description", "the version of this format"}};
 }
-Json record(Json properties, const std::vector<std::string>& optional) {
+Json record(const Json& properties) {
+  Json named = Json::object();
   std::vector<std::string> required;
-  for (const auto& [key, value] : properties.object_members())
-    if (std::find(optional.begin(), optional.end(), key) == optional.end()) required.push_back(key);
-  return object_schema(std::move(properties), required);
+  for (const auto& [key, value] : properties.object_members()) {
+    const bool is_optional = key.ends_with('?');
+    const std::string name = key.substr(0, key.size() - (is_optional ? 1 : 0));
+    if (!is_optional) required.push_back(name);
+    named[name] = value;
+  }
+  return object_schema(std::move(named), required);
 }
 Json with_description(Json schema, const std::string& description) {
   schema["description"] = description;
@@ -89,22 +93,15 @@ Json& define(Json& definitions, const std::string& name, Json schema) {
 }
 
 void add_layout_keys(Json& properties) {
-  properties.update({{"limited_rules", reference("limited_rules")},
-                     {"shardings", map_schema(reference("splits"), "annotations by tensor or pattern")},
-                     {"propagate", flag()},
-                     {"shard_state_over", reference("axes")},
-                     {"shard_gradients", flag()},
-                     {"shard_variables", flag()},
-                     {"regather", texts()},
-                     {"ring", map_schema({{"type", "boolean"}}, "products that run in turns, or don't")},
-                     {"device_order", list_of(whole(), "the rank at each position of the mesh")}});
-}
-
-const std::vector<std::string>& layout_keys() {
-  static const std::vector<std::string> keys = {"limited_rules",   "shardings",        "propagate",
-                                                "device_order",    "shard_state_over", "shard_gradients",
-                                                "shard_variables", "regather",         "ring"};
-  return keys;
+  properties.update({{"limited_rules?", reference("limited_rules")},
+                     {"shardings?", map_schema(reference("splits"), "annotations by tensor or pattern")},
+                     {"propagate?", flag()},
+                     {"shard_state_over?", reference("axes")},
+                     {"shard_gradients?", flag()},
+                     {"shard_variables?", flag()},
+                     {"regather?", texts()},
+                     {"ring?", map_schema({{"type", "boolean"}}, "products that run in turns, or don't")},
+                     {"device_order?", list_of(whole(), "the rank at each position of the mesh")}});
 }
 
 }  // namespace mtfc::output_parts

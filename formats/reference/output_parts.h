@@ -24,8 +24,8 @@ Json texts(const std::string& description = "");
 Json or_null(const Json& value);
 /// The key that says which version of a format a file has.
 Json version();
-/// An object with these keys, of which those in `optional` may be missing.
-Json record(Json properties, const std::vector<std::string>& optional = {});
+/// An object with these keys. A key that is written with a question mark behind it, as in "score?", may be missing.
+Json record(const Json& properties);
 Json with_description(Json schema, const std::string& description);
 /// A list of a name and a value.
 Json named_value(const Json& value);
@@ -33,10 +33,8 @@ Json named_value(const Json& value);
 Json shared_definitions();
 /// Adds a definition under a name.
 Json& define(Json& definitions, const std::string& name, Json schema);
-/// Adds the keys of layout_keys().
+/// Adds the keys of a layout besides its mesh and rules, which may all be missing.
 void add_layout_keys(Json& properties);
-/// The keys of a layout besides its mesh and rules; all may be missing.
-const std::vector<std::string>& layout_keys();
 
 /// One of the names of an enum.
 template <typename Enum>

@@ -30,13 +30,12 @@ Json halos_schema() {
 }
 
 Json figures_schema() {
-  return record({{"step_s", real("predicted, with --hardware")},
+  return record({{"step_s?", real("predicted, with --hardware")},
                  {"cost", whole("by which plans are chosen")},
                  {"bytes_sent_per_device", whole()},
                  {"collectives", whole()},
                  {"memory_bytes_per_device", whole()},
-                 {"flops_per_device", whole()}},
-                {"step_s"});
+                 {"flops_per_device", whole()}});
 }
 
 Json explained_reshard_schema() {
@@ -48,27 +47,25 @@ Json explained_reshard_schema() {
                  {"axes", reference("axes")},
                  {"bytes_sent_per_device", whole("in one run")},
                  {"runs", whole()},
-                 {"from", form},
-                 {"to", form},
-                 {"dims_after", reference("dims")},
-                 {"halos", reference("halos")},
-                 {"moves_pieces_for", text("the operation whose pieces are exchanged")},
+                 {"from?", form},
+                 {"to?", form},
+                 {"dims_after?", reference("dims")},
+                 {"halos?", reference("halos")},
+                 {"moves_pieces_for?", text("the operation whose pieces are exchanged")},
                  {"maker", operation},
                  {"readers", list_of(operation)},
-                 {"tensors_with_it", whole("other tensors that the step moves together with it")}},
-                {"from", "to", "dims_after", "halos", "moves_pieces_for", "tensors_with_it"});
+                 {"tensors_with_it?", whole("other tensors that the step moves together with it")}});
 }
 
 Json reason_schema() {
-  return record({{"by", text()}, {"text", text()}, {"place", reference("place")}}, {"text", "place"});
+  return record({{"by", text()}, {"text?", text()}, {"place?", reference("place")}});
 }
 
 Json change_schema() {
   return record({{"text", text("for people")},
-                 {"shardings", map_schema(reference("splits"), "annotations to add")},
-                 {"removed", text("the pattern of an annotation to remove")},
-                 {"propagate", flag()}},
-                {"shardings", "removed", "propagate"});
+                 {"shardings?", map_schema(reference("splits"), "annotations to add")},
+                 {"removed?", text("the pattern of an annotation to remove")},
+                 {"propagate?", flag()}});
 }
 
 Json explanation_definitions() {
@@ -81,8 +78,8 @@ Json explanation_definitions() {
   define(definitions, "change", change_schema());
   define(
       definitions, "operation",
-      record({{"operation", text()}, {"tensor", text()}, {"source", text()}, {"place", reference("place")}},
-             {"source", "place"}));
+      record(
+          {{"operation", text()}, {"tensor", text()}, {"source?", text()}, {"place?", reference("place")}}));
   define(definitions, "reshard", explained_reshard_schema());
   return definitions;
 }
@@ -105,7 +102,7 @@ Json explained_list() {
       {{"figures", reference("figures")},
        {"reshards", list_of(reference("reshard"))},
        {"groups", list_of(group, "collectives that differ only in the number of a repeated block")}});
-  return record(std::move(properties));
+  return record(properties);
 }
 
 Json explained_step() {
@@ -113,14 +110,14 @@ Json explained_step() {
   Json properties = explanation_head();
   properties.update(
       {{"reshard", reference("reshard")},
-       {"with", list_of(reference("reshard"), "other tensors that the step moves, largest first")},
+       {"with?", list_of(reference("reshard"), "other tensors that the step moves, largest first")},
        {"figures", figures},
        {"tried", whole("layouts that were compiled")},
        {"removal",
         or_null(
             record({{"change", change}, {"figures", figures}, {"instead", list_of(reference("reshard"))}}))},
-       {"cheaper", record({{"change", change}, {"figures", figures}})}});
-  return record(std::move(properties), {"with", "cheaper"});
+       {"cheaper?", record({{"change", change}, {"figures", figures}})}});
+  return record(properties);
 }
 
 Json explained_tensor() {
@@ -144,7 +141,7 @@ Json explained_tensor() {
         list_of(record({{"sharding", reference("splits")}, {"figures", reference("figures")}}))},
        {"untried", whole("candidates that were too many to compile")},
        {"reshards", list_of(reference("reshard"))}});
-  return record(std::move(properties));
+  return record(properties);
 }
 
 // -- search --
@@ -154,7 +151,7 @@ Json found_layout_schema() {
                  {"mesh", reference("mesh")},
                  {"devices", whole()},
                  {"layout", reference("splits")},
-                 {"device_order", list_of(whole())},
+                 {"device_order?", list_of(whole())},
                  {"time", record({{"step_s", real()},
                                   {"compute_s", real()},
                                   {"communication_s", real()},
@@ -166,10 +163,9 @@ Json found_layout_schema() {
                  {"computed_again_s", real()},
                  {"same_figures", whole("other layouts with the same figures")},
                  {"variants", whole("other compiled layouts of the same family")},
-                 {"slower_by_s", real()},
-                 {"differences_s", map_schema({{"type", "number"}}, "by item")},
-                 {"why", text("for people")}},
-                {"device_order", "slower_by_s", "differences_s", "why"});
+                 {"slower_by_s?", real()},
+                 {"differences_s?", map_schema({{"type", "number"}}, "by item")},
+                 {"why?", text("for people")}});
 }
 
 Json searched_rules() {
@@ -198,16 +194,15 @@ Json searched_rules() {
                  {"seconds", real("that the search took")},
                  {"counts", counts},
                  {"layouts", list_of(found_layout_schema(), "the best first")},
-                 {"as_fast_on_fewer_devices", record({{"mesh", reference("mesh")},
-                                                      {"devices", whole()},
-                                                      {"layout", reference("splits")},
-                                                      {"step_s", real()},
-                                                      {"memory_bytes_per_device", whole()}})},
-                 {"faster_but_too_large", record({{"mesh", reference("mesh")},
-                                                  {"layout", reference("splits")},
-                                                  {"step_s", real()},
-                                                  {"memory_bytes_per_device", whole()}})}},
-                {"faster_but_too_large", "as_fast_on_fewer_devices"});
+                 {"as_fast_on_fewer_devices?", record({{"mesh", reference("mesh")},
+                                                       {"devices", whole()},
+                                                       {"layout", reference("splits")},
+                                                       {"step_s", real()},
+                                                       {"memory_bytes_per_device", whole()}})},
+                 {"faster_but_too_large?", record({{"mesh", reference("mesh")},
+                                                   {"layout", reference("splits")},
+                                                   {"step_s", real()},
+                                                   {"memory_bytes_per_device", whole()}})}});
 }
 
 Json searched_annotations() {
@@ -227,8 +222,7 @@ Json searched_annotations() {
                  {"memory_bytes_per_device", whole()},
                  {"meshes", whole("that were searched")},
                  {"seconds", real("that the search took")},
-                 {"step_s", real("predicted")}},
-                {"step_s"});
+                 {"step_s?", real("predicted")}});
 }
 
 }  // namespace
@@ -236,12 +230,11 @@ Json searched_annotations() {
 std::string check_schema() {
   const Json diagnostic = record({{"severity", {{"enum", {"error", "warning", "note"}}}},
                                   {"message", text()},
-                                  {"hint", text("what to do about it")},
-                                  {"file", text()},
-                                  {"line", whole()},
-                                  {"column", whole()},
-                                  {"pointer", text("JSON pointer")}},
-                                 {"hint", "file", "line", "column", "pointer"});
+                                  {"hint?", text("what to do about it")},
+                                  {"file?", text()},
+                                  {"line?", whole()},
+                                  {"column?", whole()},
+                                  {"pointer?", text("JSON pointer")}});
   return schema_text(schema_head("mtfc check", "What mtfc check --format json prints"),
                      record({{"mtfc_check", version()},
                              {"model", text("the file")},
@@ -325,9 +318,8 @@ std::string generation_schema() {
                              {"sequences", list_of(record({{"beginning", any_whole()},
                                                            {"prompt", tokens},
                                                            {"tokens", tokens},
-                                                           {"text", text()},
-                                                           {"score", real()}},
-                                                          {"text", "score"}))}}),
+                                                           {"text?", text()},
+                                                           {"score?", real()}}))}}),
                      {});
 }
 
@@ -335,11 +327,10 @@ std::string metrics_schema() {
   Json line = record({{"step", whole("the steps so far")},
                       {"step_time", real("seconds")},
                       {"samples_per_second", real()},
-                      {"learning_rate", real()},
-                      {"tokens_per_second", real()},
-                      {"mfu", real("a fraction of 1")},
-                      {"wall_time", real("seconds since the process began")}},
-                     {"learning_rate", "tokens_per_second", "mfu"});
+                      {"learning_rate?", real()},
+                      {"tokens_per_second?", real()},
+                      {"mfu?", real("a fraction of 1")},
+                      {"wall_time", real("seconds since the process began")}});
   line["additionalProperties"] = {{"type", {"number", "null"}},
                                   {"description", "an output of the model, such as loss, or valid/loss"}};
   return schema_text(schema_head("mtfc run --metrics", "A line of the file that mtfc run --metrics writes"),
@@ -353,12 +344,11 @@ std::string placement_schema() {
               {"dtype", text()},
               {"dims", reference("dims")},
               {"sharding", reference("splits")},
-              {"partial", reference("partial")},
+              {"partial?", reference("partial")},
               {"bytes_per_device", whole("of the largest shard")},
               {"devices_per_shard", whole("that hold each shard, or parts of its sum")},
-              {"region", reference("region")},
-              {"devices", list_of(record({{"rank", whole()}, {"region", reference("region")}}))}},
-             {"partial", "region", "devices"});
+              {"region?", reference("region")},
+              {"devices?", list_of(record({{"rank", whole()}, {"region", reference("region")}}))}});
   Json definitions = shared_definitions();
   define(definitions, "region", list_of(reference("interval"), "an interval for each dimension"));
   return schema_text(schema_head("mtfc show", "What mtfc show --format json prints"),
@@ -367,10 +357,9 @@ std::string placement_schema() {
                              {"entry", text()},
                              {"mesh", reference("mesh")},
                              {"devices", whole()},
-                             {"device_order", list_of(whole())},
-                             {"rank", whole("whose regions are listed")},
-                             {"tensors", list_of(tensor)}},
-                            {"device_order", "rank"}),
+                             {"device_order?", list_of(whole())},
+                             {"rank?", whole("whose regions are listed")},
+                             {"tensors", list_of(tensor)}}),
                      definitions);
 }
 

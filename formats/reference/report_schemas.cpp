@@ -1,6 +1,3 @@
-#include <utility>
-#include <vector>
-
 #include "core/program/program.h"
 #include "formats/reference/output_parts.h"
 #include "formats/reference/output_schemas.h"
@@ -16,12 +13,10 @@ Json totals_schema() {
 }
 
 // An object with the figures of a group, and further keys.
-Json figures_record(const char* group, Json further = Json::object(),
-                    std::vector<std::string> optional = {}) {
+Json figures_record(const char* group, const Json& further = Json::object()) {
   Json properties = figure_schemas(group);
   properties.update(further);
-  for (std::string& key : optional_figures(group)) optional.push_back(std::move(key));
-  return record(std::move(properties), optional);
+  return record(properties);
 }
 
 Json communication_schema() {
@@ -30,20 +25,17 @@ Json communication_schema() {
       "communication",
       {{"by_kind", map_schema(totals, "by kind of collective")},
        {"by_axis", map_schema(totals, "by axis; rows+cols for a group over several")},
-       {"between_nodes", figures_record("communication/between_nodes", {{"by_node", list_of(whole())}})}},
-      {"between_nodes"});
+       {"between_nodes?", figures_record("communication/between_nodes", {{"by_node", list_of(whole())}})}});
 }
 
 Json memory_schema() {
   const Json groups = map_schema(record({{"variables", whole()}, {"optimizer_state", whole()}}),
                                  "the shares of groups of variables");
   return with_description(
-      figures_record(
-          "memory",
-          {{"groups", groups},
-           {"largest_at_peak",
-            list_of(record({{"name", text()}, {"kind", text()}, {"bytes", whole()}}), "the largest first")}},
-          {"groups"}),
+      figures_record("memory", {{"groups?", groups},
+                                {"largest_at_peak",
+                                 list_of(record({{"name", text()}, {"kind", text()}, {"bytes", whole()}}),
+                                         "the largest first")}}),
       "bytes on a device; the parts from variables to alignment_and_gaps add up to the peak");
 }
 
@@ -56,23 +48,21 @@ Json step_schema() {
                  {"elements", whole()},
                  {"bytes_sent", whole("per device")},
                  {"flops", whole("on the device that computes most")},
-                 {"seconds", real()},
-                 {"begin_s", real()},
-                 {"end_s", real()},
-                 {"bound", text("what limits it")},
-                 {"at_peak_s", real("at the peak rates of the hardware")},
-                 {"tensors_with_it", whole("other tensors that it moves together with that of its name")}},
-                {"seconds", "begin_s", "end_s", "bound", "at_peak_s", "tensors_with_it"});
+                 {"seconds?", real()},
+                 {"begin_s?", real()},
+                 {"end_s?", real()},
+                 {"bound?", text("what limits it")},
+                 {"at_peak_s?", real("at the peak rates of the hardware")},
+                 {"tensors_with_it?", whole("other tensors that it moves together with that of its name")}});
 }
 
 Json tensor_schema() {
   return record({{"name", text()},
                  {"dims", reference("dims")},
                  {"sharding", reference("splits")},
-                 {"partial", reference("partial")},
+                 {"partial?", reference("partial")},
                  {"local_shape", list_of(whole(), "on the device that is last on every axis")},
-                 {"local_shape_min", list_of(whole(), "on the first device")}},
-                {"partial"});
+                 {"local_shape_min", list_of(whole(), "on the first device")}});
 }
 
 Json layout_report_schema() {
@@ -84,26 +74,22 @@ Json layout_report_schema() {
   add_layout_keys(properties);
   const Json groups = map_schema(whole(), "the elements of groups of variables");
   properties.update(
-      {{"parameters", figures_record("parameters", {{"groups", groups}}, {"groups"})},
+      {{"parameters", figures_record("parameters", {{"groups?", groups}})},
        {"flops", figures_record("flops")},
        {"communication", communication_schema()},
-       {"recomputation", figures_record("recomputation", {{"tensors", texts("that are computed again")}})},
-       {"plan",
-        record({{"cost", whole()}, {"bound", any_whole()}, {"gap", or_null(real())}, {"hardware", text()}},
-               {"hardware"})},
+       {"recomputation?", figures_record("recomputation", {{"tensors", texts("that are computed again")}})},
+       {"plan?",
+        record({{"cost", whole()}, {"bound", any_whole()}, {"gap", or_null(real())}, {"hardware?", text()}})},
        {"memory", memory_schema()},
-       {"time", figures_record("time")},
-       {"training", figures_record("training")},
+       {"time?", figures_record("time")},
+       {"training?", figures_record("training")},
        {"tensors", list_of(reference("tensor"))},
        {"steps", list_of(reference("step"))},
        {"warnings", texts()},
-       {"better_device_order", record({{"axes", texts("the last one is inside the nodes")},
-                                       {"device_order", list_of(whole())},
-                                       {"step_s", real()}})}});
-  std::vector<std::string> optional = layout_keys();
-  for (const char* key : {"recomputation", "plan", "time", "training", "better_device_order"})
-    optional.push_back(key);
-  return record(std::move(properties), optional);
+       {"better_device_order?", record({{"axes", texts("the last one is inside the nodes")},
+                                        {"device_order", list_of(whole())},
+                                        {"step_s", real()}})}});
+  return record(properties);
 }
 
 Json impossible_schema() {
@@ -136,24 +122,23 @@ std::string report_schema() {
 std::string run_report_schema() {
   const Json seconds = real();
   const auto timed = [&](Json properties) {
-    properties.update({{"predicted_seconds", real("for a collective: the waiting that the schedule leaves")},
+    properties.update({{"predicted_seconds?", real("for a collective: the waiting that the schedule leaves")},
                        {"seconds", real("the mean over devices")},
                        {"seconds_max", real("of the slowest process")},
-                       {"start_seconds", seconds},
-                       {"wait_seconds", seconds}});
-    return record(std::move(properties), {"predicted_seconds", "start_seconds", "wait_seconds"});
+                       {"start_seconds?", seconds},
+                       {"wait_seconds?", seconds}});
+    return record(properties);
   };
-  const Json time = record(
-      {{"runs", whole("of the entry point, over which times are averaged")},
-       {"seconds_per_step", real("the mean over ranks")},
-       {"steps_per_second", real()},
-       {"input_seconds", real("of a step, to fill the inputs: the mean over ranks")},
-       {"predicted_seconds_per_step", seconds},
-       {"by_kind", map_schema(timed({{"steps", whole()}}), "by kind of step")},
-       {"steps",
-        list_of(
-            timed({{"name", text()}, {"kind", text()}, {"source", text()}, {"phase", name_of<Phase>()}}))}},
-      {"predicted_seconds_per_step"});
+  const Json time =
+      record({{"runs", whole("of the entry point, over which times are averaged")},
+              {"seconds_per_step", real("the mean over ranks")},
+              {"steps_per_second", real()},
+              {"input_seconds", real("of a step, to fill the inputs: the mean over ranks")},
+              {"predicted_seconds_per_step?", seconds},
+              {"by_kind", map_schema(timed({{"steps", whole()}}), "by kind of step")},
+              {"steps",
+               list_of(timed(
+                   {{"name", text()}, {"kind", text()}, {"source", text()}, {"phase", name_of<Phase>()}}))}});
   const Json run = record({{"command", text("as a shell reads it")},
                            {"host", text("of the rank that writes")},
                            {"date", text("of the end of the run, in UTC: 2026-01-31T23:59:59Z")},

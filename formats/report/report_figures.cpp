@@ -252,16 +252,9 @@ Json figure_schemas(std::string_view group) {
     else
       schema = {{"type", figure.unit == kFlag ? "boolean" : figure.unit == kName ? "string" : "number"}};
     if (*figure.meaning) schema["description"] = figure.meaning;
-    properties[key_of(figure)] = std::move(schema);
+    properties[key_of(figure) + (figure.is_optional ? "?" : "")] = std::move(schema);
   }
   return properties;
-}
-
-std::vector<std::string> optional_figures(std::string_view group) {
-  std::vector<std::string> keys;
-  for (const ReportFigure& figure : figures_of(group))
-    if (figure.is_optional) keys.push_back(key_of(figure));
-  return keys;
 }
 
 }  // namespace mtfc

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "core/cost/cost.h"
 #include "formats/json/ordered_json.h"
@@ -56,8 +55,7 @@ std::string figure_text(const ReportFigure& figure, const CostReport& report);
 std::string figure_digits(const ReportFigure& figure, const CostReport& report);
 /// The object with the group's figures that the report has.
 Json figures_object(std::string_view group, const CostReport& report);
-/// The keys of such an object, with the schemas of their values, and the keys that it may lack.
+/// The keys of such an object, with the schemas of their values; `?` ends a key that it may lack.
 Json figure_schemas(std::string_view group);
-std::vector<std::string> optional_figures(std::string_view group);
 
 }  // namespace mtfc
