@@ -42,7 +42,7 @@ std::vector<Diagnostic> checked(const Options& options, const Sources& sources) 
     if (auto warning = too_large_warning(program.arena_bytes(), memory, *hardware))
       found.push_back(*std::move(warning));
   if (layout.mesh.devices() == 1) return found;
-  for (const std::string& warning : program.warnings) found.push_back({{}, warning, "", Severity::kWarning});
+  for (const std::string& warning : program.warnings) found.push_back(plain_warning(warning));
   std::vector<Diagnostic> costly = layout_warnings({model, layout, compiling, program, memory}, "");
   found.insert(found.end(), std::make_move_iterator(costly.begin()), std::make_move_iterator(costly.end()));
   return found;
@@ -72,10 +72,7 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(line, options->model);
-  add_layout_options(line, options->layout);
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
+  add_model_and_layout(line, options->model, options->layout);
   add_optional_hardware(
       line, options->hardware,
       "also warn where a device of this hardware, a bundled profile (mtfc help hardware lists "

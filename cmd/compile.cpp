@@ -56,11 +56,6 @@ bool is_printed(const Options& options, const std::string& entry) {
   return options.entry.empty() || options.entry == entry;
 }
 
-void require_entry(const Options& options, const Program& program) {
-  if (!options.entry.empty())
-    chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
-}
-
 // Prints the intermediate forms that --dump-after asks for while the program is compiled.
 void add_dumps(const Options& options, CompileOptions& compile_options) {
   compile_options.dump_after = options.dump_after;
@@ -102,9 +97,8 @@ int run(const Options& options) {
   const int64_t memory = options.memory_limit > 0 ? options.memory_limit
                          : hardware               ? memory_of(*hardware)
                                                   : 0;
-  require_entry(options, program);
-  for (const std::string& warning : program.warnings)
-    warnings.push_back({{}, warning, "", Severity::kWarning});
+  if (!options.entry.empty()) chosen_entry(options.entry, program);
+  for (const std::string& warning : program.warnings) warnings.push_back(plain_warning(warning));
   show(warnings, options.model.quiet);
   require_fits(fitted, options.memory_limit);
   if (!options.dump_after.empty()) return kExitSuccess;
@@ -121,10 +115,7 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(line, options->model);
-  add_layout_options(line, options->layout);
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
+  add_model_and_layout(line, options->model, options->layout);
   line.set_group(OptionGroup::kOutput);
   add_output_file(line, options->file);
   line.add_option("--format,--emit", options->format,

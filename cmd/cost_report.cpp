@@ -90,11 +90,6 @@ std::vector<LayoutFlags> swept(const Options& options) {
   return all;
 }
 
-const EntryPoint& entry_of(const Options& options, const Program& program) {
-  return *program.find(
-      chosen_entry(options.entry, [&](std::string_view name) { return program.find(name) != nullptr; }));
-}
-
 // The devices that share a node, or 0 if neither an option nor the hardware says so.
 int64_t ranks_per_node(const Options& options, const Hardware& hardware) {
   if (options.ranks_per_node) return *options.ranks_per_node;
@@ -107,7 +102,7 @@ constexpr int64_t kMostOnNodes = 65'536;
 // Adds the report of `program`, its collectives, and a better order of its ranks if there is one.
 void report(const Options& options, const Program& program, const Hardware& hardware,
             ComparedLayout& layout) {
-  const EntryPoint& entry = entry_of(options, program);
+  const EntryPoint& entry = chosen_entry(options.entry, program);
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   layout.report = cost_report(program, entry, counts, &hardware);
   const int64_t per_node = ranks_per_node(options, hardware), devices = program.mesh().devices();
@@ -186,15 +181,14 @@ AdvisedLayouts compared(const Options& options, const Hardware& hardware, const 
       for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
       continue;
     }
-    for (const std::string& warning : program->warnings)
-      warnings.push_back({{}, warning, "", Severity::kWarning});
+    for (const std::string& warning : program->warnings) warnings.push_back(plain_warning(warning));
     report(options, *program, hardware, made.back());
     if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
     // Which tensor could be gathered less is advice for the layout that one has, not for a choice among many.
     const int64_t memory = made.back().report->device_memory;
     advice = layouts.size() == 1
                  ? layout_warnings({model, layout, compile_options, *program, memory}, options.entry)
-                 : waste_warnings(*program, entry_of(options, *program), memory);
+                 : waste_warnings(*program, chosen_entry(options.entry, *program), memory);
     add_advice(advice, *made.back().report);
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
@@ -217,13 +211,10 @@ void keep_pareto(AdvisedLayouts& made, std::vector<Diagnostic>& warnings) {
     kept.advice.push_back(std::move(made.advice[index]));
   }
   if (kept.layouts.size() < made.layouts.size())
-    warnings.push_back(
-        {{},
-         fmt::format("{} of {} layouts are shown, by the numbers in which they were given: no other has as "
-                     "short a step, as little memory and as few devices (differences count however small)",
-                     kept.layouts.size(), made.layouts.size()),
-         "",
-         Severity::kNote});
+    warnings.push_back(plain_note(
+        fmt::format("{} of {} layouts are shown, by the numbers in which they were given: no other has as "
+                    "short a step, as little memory and as few devices (differences count however small)",
+                    kept.layouts.size(), made.layouts.size())));
   made = std::move(kept);
 }
 
@@ -246,13 +237,9 @@ void warn_of_nodes(const Options& options, const Hardware& hardware, AdvisedLayo
   if (ranks_per_node(options, hardware) == 0) return;
   for (ComparedLayout& layout : made.layouts) {
     if (!layout.report || layout.layout.mesh.devices() <= kMostOnNodes) continue;
-    const Diagnostic note{
-        {},
-        fmt::format("what nodes send to each other is not counted: {} has {} devices, more than {}",
-                    to_string(layout.layout.mesh), grouped(layout.layout.mesh.devices()),
-                    grouped(kMostOnNodes)),
-        "",
-        Severity::kNote};
+    const Diagnostic note = plain_note(fmt::format(
+        "what nodes send to each other is not counted: {} has {} devices, more than {}",
+        to_string(layout.layout.mesh), grouped(layout.layout.mesh.devices()), grouped(kMostOnNodes)));
     add_advice({note}, *layout.report);
     warnings.push_back(note);
   }
@@ -293,12 +280,11 @@ JudgedLayouts reports(const Options& options, const Hardware& hardware) {
   if (is_program(sources.front().model_text)) {
     const Program program = make_program(sources.front(), options.model, {}, warnings);
     require_fits(program, options.memory_limit);
-    for (const std::string& warning : program.warnings)
-      warnings.push_back({{}, warning, "", Severity::kWarning});
+    for (const std::string& warning : program.warnings) warnings.push_back(plain_warning(warning));
     made.layouts.push_back({program.model, program.layout, {}, {}, {}});
     report(options, program, hardware, made.layouts.back());
-    made.advice.push_back(
-        waste_warnings(program, entry_of(options, program), made.layouts.back().report->device_memory));
+    made.advice.push_back(waste_warnings(program, chosen_entry(options.entry, program),
+                                         made.layouts.back().report->device_memory));
     add_advice(made.advice.back(), *made.layouts.back().report);
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
@@ -392,8 +378,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("--devices N", options->devices,
                   "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647));
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
+  add_plan_options(line, options->model);
   add_memory_limit(line, options->memory_limit);
   add_reshard_limit(line, options->reshard_limit);
   add_hardware_option(line, options->hardware);

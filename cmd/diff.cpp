@@ -71,11 +71,6 @@ std::vector<Program> saved(const Options& options, std::vector<Diagnostic>& warn
   return programs;
 }
 
-const EntryPoint& entry_of(const Options& options, const Program& program) {
-  return *program.find(
-      chosen_entry(options.entry, [&](std::string_view name) { return program.find(name) != nullptr; }));
-}
-
 int run(const Options& options) {
   const WorkWatch watch(std::cerr, status_place(options.model.quiet));
   const bool as_json = is_json(options.output, "a comparison");
@@ -93,7 +88,7 @@ int run(const Options& options) {
   if (const auto warning = unmeasured_links_warning(hardware, {programs[0].layout, programs[1].layout}))
     warnings.push_back(*warning);
   for (size_t i = 0; i < programs.size(); ++i)
-    for (Diagnostic& idle : idle_warnings(programs[i], entry_of(options, programs[i]))) {
+    for (Diagnostic& idle : idle_warnings(programs[i], chosen_entry(options.entry, programs[i]))) {
       idle.message = fmt::format("{}: {}", i == 0 ? "A" : "B", idle.message);
       warnings.push_back(std::move(idle));
     }
@@ -101,7 +96,7 @@ int run(const Options& options) {
   std::vector<ComparedEntry> entries;
   std::vector<CostReport> reports;
   for (const Program& program : programs) {
-    const EntryPoint& entry = entry_of(options, program);
+    const EntryPoint& entry = chosen_entry(options.entry, program);
     entries.push_back({program, entry});
     reports.push_back(cost_report(program, entry, predicted_counts(program, entry), &hardware));
   }
@@ -129,8 +124,7 @@ std::function<int()> setup(CommandLine& line) {
   line.set_group(OptionGroup::kModel);
   line.add_option("--mesh AXIS:SIZE,...", options->meshes,
                   "the mesh of both layouts, as in rows:2,cols:4; given twice, that of A and that of B");
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
+  add_plan_options(line, options->model);
   line.set_group(OptionGroup::kReport);
   add_entry_option(line, options->entry, "compare");
   add_hardware_option(line, options->hardware);

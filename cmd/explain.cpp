@@ -59,9 +59,7 @@ int run(const Options& options) {
   compile_options.hardware = hardware ? &*hardware : nullptr;
   const Layout& layout = layouts.front();
   const Program program = compile(model, layout, compile_options);
-  const std::string name =
-      chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
-  const EntryPoint& entry = *program.find(name);
+  const EntryPoint& entry = chosen_entry(options.entry, program);
   for (Diagnostic& idle : idle_warnings(program, entry)) warnings.push_back(std::move(idle));
   show(warnings, options.model.quiet);
   const ExplainedProgram explains(model, layout, compile_options, program, entry);
@@ -76,14 +74,11 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(line, options->model);
+  add_model_and_layout(line, options->model, options->layout);
   line.add_option("WHAT TENSOR|STEP", options->what,
                   "a tensor, or the number of a step as compile prints it; without it, the ten "
                   "collectives that send most are listed")
       .no_file();
-  add_layout_options(line, options->layout);
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   add_entry_option(line, options->entry, "explain");

@@ -189,10 +189,8 @@ void add_prompt(const Sources& sources, const GenerateOptions& options, const st
                    : "the layout does not allow it";
   }
   if (tokens + 1 >= kLongPrompt)
-    warnings.push_back({{},
-                        fmt::format("prompts are read token by token, since {}", why),
-                        "--one-by-one says that this is wanted",
-                        Severity::kWarning});
+    warnings.push_back(plain_warning(fmt::format("prompts are read token by token, since {}", why),
+                                     "--one-by-one says that this is wanted"));
 }
 
 Program program_of(const Sources& sources, const GenerateOptions& options, Facts& facts,

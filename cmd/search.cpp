@@ -411,11 +411,9 @@ int run_over_annotations(const Options& options, const Model& model, const std::
   report.layout.report->device_memory = limit;
   const CostReport& cost = *report.layout.report;
   if (limit > 0 && cost.memory.peak > limit)
-    warnings.push_back({{},
-                        fmt::format("the layout of least cost needs {} per device, more than {}",
-                                    bytes_beside(cost.memory.peak, limit), memory_text(limit)),
-                        "search without --annotations keeps to a limit",
-                        Severity::kWarning});
+    warnings.push_back(plain_warning(fmt::format("the layout of least cost needs {} per device, more than {}",
+                                                 bytes_beside(cost.memory.peak, limit), memory_text(limit)),
+                                     "search without --annotations keeps to a limit"));
   show(warnings, options.model.quiet);
   if (options.file != "-") {
     TableOptions table;
@@ -486,7 +484,7 @@ int run(const Options& options) {
            (options.time_limit && std::chrono::steady_clock::now() - start > limit);
   });
   for (const std::string& warning : report.layouts.front().report->warnings)
-    warnings.push_back({{}, warning, "", Severity::kWarning});
+    warnings.push_back(plain_warning(warning));
   show(warnings, options.model.quiet);
   write(options, report, model);
   if (!result.is_complete && InterruptGuard::requested()) return tell_interrupt(stop_text(result));

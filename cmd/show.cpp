@@ -138,16 +138,13 @@ int run(const Options& options) {
   compile_options.hardware = hardware ? &*hardware : nullptr;
   std::vector<Diagnostic> warnings;
   std::optional<ModelNames> names;
-  const auto entry_of = [&](const Program& of) {
-    return chosen_entry(options.entry, [&](std::string_view known) { return of.find(known) != nullptr; });
-  };
   const auto compiled = [&](const Model& model, const Layout& layout) {
     Program made = compile(model, layout, compile_options);
-    names.emplace(model, entry_of(made));
+    names.emplace(model, chosen_entry(options.entry, made).name);
     return made;
   };
   const Program program = make_program(sources, options.model, compile_options, warnings, compiled);
-  const EntryPoint& entry = *program.find(entry_of(program));
+  const EntryPoint& entry = chosen_entry(options.entry, program);
   for (Diagnostic& idle : idle_warnings(program, entry)) warnings.push_back(std::move(idle));
   show(warnings, options.model.quiet);
   const int64_t devices = program.mesh().devices();
@@ -162,16 +159,13 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(line, options->model, true);
+  add_model_and_layout(line, options->model, options->layout, true);
   line.add_option(
           "TENSOR TENSOR|PATTERN", options->tensor,
           "draw this tensor cut into its shards; with a pattern such as 'layer_0/**', list the tensors "
           "that match it (* stands for any characters but '/', ** for any at all); without it, list all "
           "tensors")
       .no_file();
-  add_layout_options(line, options->layout);
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
   line.set_group(OptionGroup::kReport);
   line.add_option("--rank N", options->rank, "list what this rank holds: its part of every tensor")

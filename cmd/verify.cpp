@@ -226,11 +226,8 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(line, options->model);
-  add_layout_options(line, options->layout);
+  add_model_and_layout(line, options->model, options->layout);
   line.add_hint("--json", "the exit code has the result: 0 where both runs agree, 1 where they differ");
-  add_propagate_option(line, options->model);
-  add_time_limit_option(line, options->model);
   line.set_group(OptionGroup::kVerification);
   line.add_option("--input NAME=SPEC", options->inputs,
                   "data for an input, as for run (default: the source that the model names)");

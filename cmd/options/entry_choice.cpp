@@ -27,4 +27,9 @@ std::string chosen_entry(const std::string& wanted, const std::function<bool(std
   throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
 }
 
+const EntryPoint& chosen_entry(const std::string& wanted, const Program& program) {
+  return *program.find(
+      chosen_entry(wanted, [&](std::string_view name) { return program.find(name) != nullptr; }));
+}
+
 }  // namespace mtfc

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/program/program.h"
+
 namespace mtfc {
 
 class CommandLine;
@@ -17,5 +19,7 @@ void add_entry_option(CommandLine& line, std::string& entry, const std::string& 
 /// `wanted`, or where that is "" train, else evaluate. `has`: whether the model has the entry point of a name.
 /// Throws UserError where it hasn't the one that is chosen.
 std::string chosen_entry(const std::string& wanted, const std::function<bool(std::string_view)>& has);
+/// The entry point of the program that is chosen so.
+const EntryPoint& chosen_entry(const std::string& wanted, const Program& program);
 
 }  // namespace mtfc

@@ -121,12 +121,11 @@ std::string profile_text(const std::string& name) {
 
 std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, const Mesh& mesh) {
   if (hardware.ranks != 1 || mesh.devices() == 1) return std::nullopt;
-  return Diagnostic{{},
-                    fmt::format("the profile '{}' was measured with one rank and has no links between "
-                                "ranks, so the predicted communication is far too short",
-                                hardware.name),
-                    fmt::format("mtfc calibrate --mesh {} -o FILE.json measures the links", to_string(mesh)),
-                    Severity::kWarning};
+  return plain_warning(
+      fmt::format("the profile '{}' was measured with one rank and has no links between "
+                  "ranks, so the predicted communication is far too short",
+                  hardware.name),
+      fmt::format("mtfc calibrate --mesh {} -o FILE.json measures the links", to_string(mesh)));
 }
 
 namespace {
@@ -156,12 +155,11 @@ std::string larger_profiles(int64_t needed, int64_t available, const Hardware& h
 std::optional<Diagnostic> too_large_warning(int64_t needed, int64_t available, const Hardware& hardware) {
   if (available == 0 || needed <= available) return std::nullopt;
   const std::string larger = larger_profiles(needed, available, hardware);
-  return Diagnostic{{},
-                    fmt::format("the layout needs {} per device, {} more than the {} that it may use of {}",
-                                bytes_beside(needed, available), bytes_beside(needed - available, available),
-                                memory_text(available), hardware.name),
-                    larger.empty() ? "mtfc search --fit says what would fit" : larger,
-                    Severity::kWarning};
+  return plain_warning(
+      fmt::format("the layout needs {} per device, {} more than the {} that it may use of {}",
+                  bytes_beside(needed, available), bytes_beside(needed - available, available),
+                  memory_text(available), hardware.name),
+      larger.empty() ? "mtfc search --fit says what would fit" : larger);
 }
 
 std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware,

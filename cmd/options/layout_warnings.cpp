@@ -22,9 +22,7 @@ std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& 
 
 std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry) {
   const auto& [model, layout, options, program, device_memory] = compiled;
-  const std::string name =
-      chosen_entry(entry, [&](std::string_view known) { return program.find(known) != nullptr; });
-  const EntryPoint& looked_at = *program.find(name);
+  const EntryPoint& looked_at = chosen_entry(entry, program);
   std::vector<Diagnostic> warnings = waste_warnings(program, looked_at, device_memory);
   if (!may_gather(program, looked_at)) return warnings;
   const ExplainedProgram explained(model, layout, options, program, looked_at);

@@ -91,41 +91,28 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
 std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) {
   std::vector<Diagnostic> notes;
   if (fitted.scattered_from > 0)
-    notes.push_back(
-        {{},
-         fmt::format(
-             "to fit into {}, each microbatch scatters its gradients, which sends more; adding up whole "
-             "gradients over all microbatches first would need {} per device",
-             limit > 0 ? memory_text(limit) : "the memory of a device",
-             bytes_beside(fitted.scattered_from, limit)),
-         "",
-         Severity::kNote});
+    notes.push_back(plain_note(fmt::format(
+        "to fit into {}, each microbatch scatters its gradients, which sends more; adding up whole "
+        "gradients over all microbatches first would need {} per device",
+        limit > 0 ? memory_text(limit) : "the memory of a device",
+        bytes_beside(fitted.scattered_from, limit))));
   if (fitted.turned > 0)
-    notes.push_back(
-        {{},
-         fmt::format("to fit into {}, {} product{} in turns, so that no device holds a whole operand or "
-                     "partial result",
-                     memory_text(limit), fitted.turned, fitted.turned == 1 ? " runs" : "s run"),
-         "",
-         Severity::kNote});
+    notes.push_back(plain_note(
+        fmt::format("to fit into {}, {} product{} in turns, so that no device holds a whole operand or "
+                    "partial result",
+                    memory_text(limit), fitted.turned, fitted.turned == 1 ? " runs" : "s run")));
   if (!fitted.recomputation) return notes;
   const Recomputation& made = *fitted.recomputation;
   const double least = made.is_best ? made.seconds : std::min(made.seconds, made.least_seconds);
-  const std::vector<Diagnostic> recomputed = {
-      {{},
-       fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", memory_text(limit),
-                   made.tensors.size(), kinds_text(made.tensors, limit)),
-       "",
-       Severity::kNote},
-      {{},
-       fmt::format("recomputation takes {} a step (lower bound: {}), and the predicted step {} instead of "
-                   "{}; the peak of memory falls from {} to {} (lower bound: {})",
-                   seconds_text(made.seconds), seconds_text(least), seconds_text(made.step_s),
-                   seconds_text(made.step_before_s), bytes_beside(made.memory_before, limit),
-                   bytes_beside(made.memory, limit), bytes_beside(made.least_memory, limit)),
-       "",
-       Severity::kNote}};
-  notes.insert(notes.end(), recomputed.begin(), recomputed.end());
+  notes.push_back(
+      plain_note(fmt::format("to fit into {}, the backward pass computes {} tensors again: {}",
+                             memory_text(limit), made.tensors.size(), kinds_text(made.tensors, limit))));
+  notes.push_back(plain_note(
+      fmt::format("recomputation takes {} a step (lower bound: {}), and the predicted step {} instead of "
+                  "{}; the peak of memory falls from {} to {} (lower bound: {})",
+                  seconds_text(made.seconds), seconds_text(least), seconds_text(made.step_s),
+                  seconds_text(made.step_before_s), bytes_beside(made.memory_before, limit),
+                  bytes_beside(made.memory, limit), bytes_beside(made.least_memory, limit))));
   return notes;
 }
 

@@ -125,12 +125,18 @@ void add_propagate_option(CommandLine& line, ModelOptions& options) {
                 "choose the shardings that neither rules nor annotations fix, so that the step costs least");
 }
 
-void add_time_limit_option(CommandLine& line, ModelOptions& options) {
-  line.set_group(OptionGroup::kModel);
+void add_plan_options(CommandLine& line, ModelOptions& options) {
+  add_propagate_option(line, options);
   line.add_option("--time-limit S", options.time_limit,
                   "choose shardings for so many seconds at most, and take the best that were found by then "
                   "(default: until none can be better)")
       .check(whole_number(0, 1000000000));
+}
+
+void add_model_and_layout(CommandLine& line, ModelOptions& options, LayoutFlags& flags, bool or_program) {
+  add_model_options(line, options, or_program);
+  add_layout_options(line, flags);
+  add_plan_options(line, options);
 }
 
 namespace {

@@ -46,9 +46,11 @@ struct LayoutFlags {
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
 /// --propagate, which holds for every layout of the command.
 void add_propagate_option(CommandLine& line, ModelOptions& options);
-
-/// --time-limit, for the choice of all plans of the command.
-void add_time_limit_option(CommandLine& line, ModelOptions& options);
+/// --propagate, and --time-limit for the choice of all plans of the command.
+void add_plan_options(CommandLine& line, ModelOptions& options);
+/// The options of a model, of its only layout and of its plans.
+void add_model_and_layout(CommandLine& line, ModelOptions& options, LayoutFlags& flags,
+                          bool or_program = false);
 
 /// The settings that a checkpoint stores. The options that the user gives take precedence over them.
 struct Defaults {

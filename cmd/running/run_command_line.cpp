@@ -117,10 +117,7 @@ void add_limits(CommandLine& line, RunOptions& options) {
 }  // namespace
 
 void add_run_options(CommandLine& line, RunOptions& options) {
-  add_model_options(line, options.model, true);
-  add_layout_options(line, options.layout);
-  add_propagate_option(line, options.model);
-  add_time_limit_option(line, options.model);
+  add_model_and_layout(line, options.model, options.layout, true);
   add_execution_options(line, options);
   add_training_options(line, options);
   add_data_options(line, options);

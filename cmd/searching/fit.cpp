@@ -96,10 +96,8 @@ void share_batch(const FitArguments& arguments, const Model& model, std::vector<
                     "give rules that split other dimensions, with --mesh and --layout");
   if (layouts.size() < given)
     warnings.push_back(
-        {{},
-         fmt::format("meshes of more devices are left out: '{}' has only {}", batch->name, rows),
-         "give rules that split other dimensions, with --mesh and --layout",
-         Severity::kWarning});
+        plain_warning(fmt::format("meshes of more devices are left out: '{}' has only {}", batch->name, rows),
+                      "give rules that split other dimensions, with --mesh and --layout"));
   for (Layout& layout : layouts) {
     AxisList axes;
     for (int axis = 0; axis < static_cast<int>(layout.mesh.axes().size()); ++axis) axes.push_back(axis);
@@ -242,8 +240,7 @@ int run_fit(const FitArguments& arguments) {
                                  {limit, arguments.threads, compile_options_of(arguments.model)}, so_far);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   for (const auto& [layout, why] : result.refused)
-    warnings.push_back(
-        {{}, fmt::format("{} is left out: {}", to_string(layout.mesh), why), "", Severity::kWarning});
+    warnings.push_back(plain_warning(fmt::format("{} is left out: {}", to_string(layout.mesh), why)));
   show(warnings, arguments.model.quiet);
   write(arguments, {result, model.name, hardware.name, limit, seconds.count()}, model);
   if (InterruptGuard::requested()) {

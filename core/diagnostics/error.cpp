@@ -58,6 +58,14 @@ std::string joined(const std::vector<Diagnostic>& diagnostics) {
 
 }  // namespace
 
+Diagnostic plain_warning(std::string message, std::string hint) {
+  return {{}, std::move(message), std::move(hint), Severity::kWarning};
+}
+
+Diagnostic plain_note(std::string message, std::string hint) {
+  return {{}, std::move(message), std::move(hint), Severity::kNote};
+}
+
 std::string to_string(const Diagnostic& diagnostic) {
   const Location& at = diagnostic.location;
   std::string text;

@@ -31,6 +31,10 @@ struct Diagnostic {
   Severity severity = Severity::kError;
 };
 
+/// A warning, and a note, of no place in a file.
+Diagnostic plain_warning(std::string message, std::string hint = "");
+Diagnostic plain_note(std::string message, std::string hint = "");
+
 /// `FILE:LINE:COL: error: /ops/3/in/0: unknown tensor 'hiden' (did you mean 'hidden'?)`; unknown parts are
 /// left out. The text is one line whatever the file holds: all of it is printable() (printable.h), and words
 /// of more than 120 bytes and messages of more than 600 are shortened in the middle.
