@@ -211,21 +211,11 @@ class ProgramCheck {
 }  // namespace
 
 std::optional<ProgramFault> find_program_fault(const Program& program) {
-  try {
-    ProgramCheck(program).run();
-  } catch (const ProgramFault& fault) {
-    return fault;
-  }
-  return std::nullopt;
+  return fault_of([&] { ProgramCheck(program).run(); });
 }
 
 std::optional<ProgramFault> find_entry_fault(const Program& program, const EntryPoint& entry) {
-  try {
-    ProgramCheck(program).run_entry(entry);
-  } catch (const ProgramFault& fault) {
-    return fault;
-  }
-  return std::nullopt;
+  return fault_of([&] { ProgramCheck(program).run_entry(entry); });
 }
 
 }  // namespace mtfc

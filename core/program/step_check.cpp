@@ -19,8 +19,10 @@ const Sharding& sharding_of(const EntryPoint& entry, ValueId id) {
   return entry.values[id].sharding;
 }
 
-int64_t workspace_bytes(const EntryPoint& entry, const Step& step) {
-  return step.workspace == kNoBuffer ? 0 : entry.buffers[step.workspace].bytes;
+// "" if the step has a workspace of so many bytes, otherwise what is wrong. `what`: what needs it.
+std::string workspace_problem(const EntryPoint& entry, const Step& step, int64_t needed, const char* what) {
+  const int64_t bytes = step.workspace == kNoBuffer ? 0 : entry.buffers[step.workspace].bytes;
+  return bytes < needed ? fmt::format("the {} needs {} bytes of workspace", what, needed) : "";
 }
 
 std::string attribute_problem(const Step& step) {
@@ -54,12 +56,6 @@ std::string type_problem(const EntryPoint& entry, const Step& step) {
     return error.what();
   }
   return "";
-}
-
-std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
-  std::vector<TensorType> found;
-  for (const ValueId id : values) found.push_back(entry.values[id].type);
-  return found;
 }
 
 std::vector<Sharding> shardings_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
@@ -134,7 +130,7 @@ bool lets_sum_through(const EntryPoint& entry, const Step& step, const std::vect
     operands.partial.push_back(sharding_of(entry, id).is_partial(axis));
     operands.zero.push_back(!operands.partial.back() && is_zero(entry, id));
   }
-  const std::vector<TensorType> types = types_of(entry, step.inputs);
+  const std::vector<TensorType> types = global_types(entry, step.inputs);
   return passes_sum(*step.op(), {step.attributes(), types}, factors, operands);
 }
 
@@ -246,8 +242,7 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
       kernel_workspace(*step.op(), {step.attributes(), largest_types(entry, step.inputs, mesh)},
                        largest_types(entry, step.outputs, mesh))
           .bytes;
-  return workspace_bytes(entry, step) < needed ? fmt::format("the kernel needs {} bytes of workspace", needed)
-                                               : "";
+  return workspace_problem(entry, step, needed, "kernel");
 }
 
 // Checks that the members are kernels that fit together, read only the step's inputs and each other's
@@ -354,8 +349,7 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
   const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
   if (step.op()) {
     if (!facts_of(step.collective().kind).general) return "only an exchange does the work of an operation";
-    problem = operation_problem(entry, step, mesh);
-    if (!problem.empty()) return problem;
+    if (problem = operation_problem(entry, step, mesh); !problem.empty()) return problem;
     const std::vector<TensorType> operands = global_types(entry, step.inputs),
                                   results = global_types(entry, step.outputs);
     const std::vector<Factor> factors = step.op()->roles({step.attributes(), operands}, results);
@@ -365,19 +359,14 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
       return "elements move along other axes than the exchange is over";
   } else if (is_combined(step)) {
     problem = combined_problem(entry, step, mesh);
-    if (!problem.empty()) return problem;
   } else if (step.inputs.size() != 1) {
     return "a collective has one operand";
   } else {
     problem = reduces(step.collective().kind) ? reduction_problem(from, to, step, mesh)
                                               : move_problem(from, to, step, mesh);
-    if (!problem.empty()) return problem;
   }
-  if (!has_buffers) return "";
-  const int64_t needed = collective_workspace(entry, step, mesh);
-  return workspace_bytes(entry, step) < needed
-             ? fmt::format("the collective needs {} bytes of workspace", needed)
-             : "";
+  if (!problem.empty() || !has_buffers) return problem;
+  return workspace_problem(entry, step, collective_workspace(entry, step, mesh), "collective");
 }
 
 // Checks the product as if it were computed at once: a turning operand as it would be gathered, a turning result as it
@@ -413,10 +402,8 @@ std::string ring_problem(const EntryPoint& entry, const Step& step, const Mesh& 
   product.outputs = {ValueId(2)};
   if (std::string problem = operation_problem(at_once, product, mesh); !problem.empty()) return problem;
   if (!has_buffers) return "";
-  const int64_t needed = ring.workspace().bytes();
   if (step.workspace == kNoBuffer) return "a ring needs a workspace";
-  return workspace_bytes(entry, step) < needed ? fmt::format("the ring needs {} bytes of workspace", needed)
-                                               : "";
+  return workspace_problem(entry, step, ring.workspace().bytes(), "ring");
 }
 
 std::string control_problem(const EntryPoint& entry, const Step& step) {

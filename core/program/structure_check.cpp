@@ -267,7 +267,7 @@ void check_assignments(const PartitionedEntry& partitioned, const PerValue<bool>
 std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partitioned, const Mesh& mesh) {
   const EntryPoint& entry = partitioned.entry;
   const StructureCheck check(entry, mesh, "");
-  try {
+  return fault_of([&] {
     if (partitioned.variable_of.size() != entry.values.size())
       fail("", fmt::format("variables are known for {} values, but there are {}",
                            partitioned.variable_of.size(), entry.values.size()));
@@ -286,10 +286,7 @@ std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partiti
         fail(fmt::format("/outputs/{}", i), fmt::format("'{}' is partial", output.name));
     }
     check_assignments(partitioned, there);
-  } catch (const ProgramFault& fault) {
-    return fault;
-  }
-  return std::nullopt;
+  });
 }
 
 }  // namespace mtfc

@@ -22,6 +22,17 @@ struct ProgramFault : Error {
   std::string pointer;  // of the part to blame, as in `/entry_points/0/steps/12`
 };
 
+/// The fault that the checks find, or nothing.
+template <typename Checks>
+std::optional<ProgramFault> fault_of(Checks checks) {
+  try {
+    checks();
+  } catch (const ProgramFault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
 /// The checks one by one, each of which throws a ProgramFault for the first thing that is wrong. `at` is the
 /// entry point's own pointer.
 class StructureCheck {
