@@ -96,86 +96,52 @@ bool moves_nothing(const Resharding& change, const AxisList& axes) {
   return SentElements({change.dims, change.from}, {change.dims, change.to}, axes, change.mesh).none();
 }
 
-using Amounts = CollectiveAmounts;
+CollectiveCost cost_of_sent(const CollectiveAmounts& a) {
+  return {a.share, a.share};
+}
 
+// A row leaves out the facts that are false, and a single message.
 constexpr CollectiveFacts kFacts[] = {
     {.kind = CollectiveKind::kAllReduce,
      .reduces = true,
      .keeps_places = true,
-     .pairwise = false,
-     .general = false,
      .messages = 2,
-     .has_one_partner = false,
      .share = CostShare::kFlatPart,
-     .cost =
-         [](const Amounts& a) {
-           return CollectiveCost{a.in, 2 * (a.in - a.share)};
-         },
+     .cost = [](const CollectiveAmounts& a) -> CollectiveCost {
+       return {a.in, 2 * (a.in - a.share)};
+     },
      .group = all_reduce_group},
     {.kind = CollectiveKind::kReduceScatter,
      .reduces = true,
-     .keeps_places = false,
-     .pairwise = false,
-     .general = false,
-     .messages = 1,
-     .has_one_partner = false,
      .share = CostShare::kSmallestOutput,
-     .cost =
-         [](const Amounts& a) {
-           return CollectiveCost{a.in, a.in - a.share};
-         },
+     .cost = [](const CollectiveAmounts& a) -> CollectiveCost {
+       return {a.in, a.in - a.share};
+     },
      .group = reduce_scatter_group},
     {.kind = CollectiveKind::kAllGather,
-     .reduces = false,
-     .keeps_places = false,
-     .pairwise = false,
-     .general = false,
-     .messages = 1,
-     .has_one_partner = false,
      .share = CostShare::kSmallestInput,
-     .cost =
-         [](const Amounts& a) {
-           return CollectiveCost{a.out, a.out - a.share};
-         },
+     .cost = [](const CollectiveAmounts& a) -> CollectiveCost {
+       return {a.out, a.out - a.share};
+     },
      .group = all_gather_group},
     {.kind = CollectiveKind::kPermute,
-     .reduces = false,
-     .keeps_places = false,
      .pairwise = true,
-     .general = false,
-     .messages = 1,
      .has_one_partner = true,
      .share = CostShare::kSent,
-     .cost =
-         [](const Amounts& a) {
-           return CollectiveCost{a.share, a.share};
-         },
+     .cost = cost_of_sent,
      .group = permute_group},
     {.kind = CollectiveKind::kAllToAll,
-     .reduces = false,
-     .keeps_places = false,
      .pairwise = true,
-     .general = false,
-     .messages = 1,
-     .has_one_partner = false,
      .share = CostShare::kSent,
-     .cost =
-         [](const Amounts& a) {
-           return CollectiveCost{a.in, a.share};
-         },
+     .cost = [](const CollectiveAmounts& a) -> CollectiveCost {
+       return {a.in, a.share};
+     },
      .group = all_to_all_group},
     {.kind = CollectiveKind::kExchange,
-     .reduces = false,
-     .keeps_places = false,
      .pairwise = true,
      .general = true,
-     .messages = 1,
-     .has_one_partner = false,
      .share = CostShare::kSent,
-     .cost =
-         [](const Amounts& a) {
-           return CollectiveCost{a.share, a.share};
-         },
+     .cost = cost_of_sent,
      .group = exchange_group},
 };
 static_assert(std::size(kFacts) == kEnumNames<CollectiveKind>.size());

@@ -74,20 +74,20 @@ struct Resharding {
 struct CollectiveFacts {
   CollectiveKind kind;
   /// It adds up, or otherwise combines, what the devices of a group hold. Other kinds move elements unchanged.
-  bool reduces;
+  bool reduces = false;
   /// Each element of the result has the place that it has in the operand: the result may take the operand's place
   /// in memory, and no workspace is needed. Transports and predicted times treat such a kind as an all_reduce.
-  bool keeps_places;
+  bool keeps_places = false;
   /// A member may send different data to every other member, so on a ring messages pass through other devices.
-  bool pairwise;
+  bool pairwise = false;
   /// It can make any change that reduces nothing, and it can send an element to several members. It also does the work
   /// of operations that move pieces (core/op_rules/pieces.h).
-  bool general;
+  bool general = false;
   /// How many messages a device sends one after another: to each other member of its group, or in all if
   /// `has_one_partner`.
-  int messages;
+  int messages = 1;
   /// Each device sends its whole shard to one other member at most.
-  bool has_one_partner;
+  bool has_one_partner = false;
   CostShare share;
   /// The cost for these amounts, counting each unit as one byte.
   CollectiveCost (*cost)(const CollectiveAmounts&);

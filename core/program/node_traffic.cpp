@@ -86,13 +86,6 @@ void add_all_gather(const Traffic& traffic, const Group& group, const Value& ope
         static_cast<int64_t>(group.different.size() - 1) * size;
 }
 
-// What a step moves between two sides, counted within groups over `axes`.
-SentElements counted(const Traffic& traffic, const Step& step, const AxisList& axes) {
-  if (step.op()) return moved_pieces(traffic.entry, step, axes, traffic.mesh);
-  const Value &from = traffic.entry.values[step.inputs[0]], &to = traffic.entry.values[step.outputs[0]];
-  return {{from.type.dims, from.sharding}, {to.type.dims, to.sharding}, axes, traffic.mesh};
-}
-
 // The axes along which the members of a group stay on one node, if these axes alone decide which members share a node.
 std::optional<AxisList> axes_inside(const Traffic& traffic, const Group& group, const AxisList& axes) {
   AxisList inside;
@@ -153,7 +146,8 @@ void add_collective(const Traffic& traffic, const Step& step) {
   const bool sums_all =
       works_in_place(kind) || (adds && splitting(axes, result.sharding).size() != axes.size());
   std::optional<SentElements> moved;
-  if (!adds && kind != CollectiveKind::kAllGather) moved.emplace(counted(traffic, step, axes));
+  if (!adds && kind != CollectiveKind::kAllGather)
+    moved.emplace(sent_elements(traffic.entry, step, axes, traffic.mesh));
   for_each_group(traffic.mesh, axes, traffic.nodes, [&](const Group& group) {
     if (sums_all)
       add_all_reduce(traffic, group, elements_of(traffic, step.inputs, group.members[0]), size);

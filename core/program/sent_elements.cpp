@@ -39,6 +39,10 @@ AxisList without_suffix(AxisList axes, const AxisList& group) {
   return axes;
 }
 
+bool has_all(const AxisList& list, const AxisList& axes) {
+  return std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(list, axis); });
+}
+
 bool shares_axis(const AxisList& a, const AxisList& b) {
   return std::any_of(a.begin(), a.end(), [&](int axis) { return contains(b, axis); });
 }
@@ -59,10 +63,7 @@ class SentElements::Sample {
  public:
   Sample(const Mesh& mesh, AxisList axes) : mesh_(mesh), rest_(std::move(axes)) {}
 
-  bool has(const AxisList& axes) const {
-    return !axes.empty() &&
-           std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(rest_, axis); });
-  }
+  bool has(const AxisList& axes) const { return !axes.empty() && has_all(rest_, axes); }
   // The devices whose shards of a dimension of this size over `axes` hold elements and, if `and_empty`, one whose shard
   // is empty.
   void add(const AxisList& axes, int64_t size, bool and_empty) {
@@ -149,9 +150,7 @@ void SentElements::add_operand(const MovedTensor& from, std::vector<Line> lines)
     add_axes(split_, line.from_axes);
     add_axes(split_, line.to_axes);
   }
-  if (operands_.empty())
-    for (const int axis : axes_)
-      if (!contains(split_axes(result_.sharding), axis)) receivers_ *= mesh_.size(axis);
+  if (operands_.empty()) receivers_ = copies(result_.sharding, axes_);
   operands_.push_back({from, std::move(lines)});
   devices_ = mesh_.size(split_);
 }
@@ -355,12 +354,9 @@ SentElements::Sample SentElements::senders(const Operand& operand, const AxisLis
   for (size_t d = 0; d < dims.size(); ++d)
     if (sample.has(sharding.dims[d])) sample.add(sharding.dims[d], dims[d].size, false);
   // All members of a group together need the same elements, whichever member is looked at.
-  const auto joins = [&](const AxisList& axes) {
-    return std::all_of(axes.begin(), axes.end(), [&](int axis) { return contains(axes_, axis); });
-  };
   for (const Line& line : operand.lines)
     for (size_t d = line.dims.to_begin; d < line.dims.to_end; ++d)
-      if (const AxisList& axes = result_.sharding.dims[d]; sample.has(axes) && joins(axes))
+      if (const AxisList& axes = result_.sharding.dims[d]; sample.has(axes) && has_all(axes_, axes))
         sample.add(axes, line.window ? line.window->size : result_.dims[d].size, true);
   sample.add_rest();
   return sample;
@@ -455,8 +451,7 @@ int64_t SentElements::most_or_bound() const {
 // True if the elements that all members need are counted without a look at each.
 bool SentElements::is_closed(const Line& line) const {
   if (!line.window) return apart(result_.sharding, line.dims.to_begin, line.dims.to_end, axes_).empty();
-  return std::all_of(line.to_axes.begin(), line.to_axes.end(),
-                     [&](int axis) { return contains(axes_, axis); });
+  return has_all(axes_, line.to_axes);
 }
 
 bool SentElements::none() const {
@@ -471,8 +466,13 @@ bool SentElements::none() const {
 }
 
 SentElements sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  if (step.op()) return moved_pieces(entry, step, step.collective().axes, mesh);
-  return {tensor_of(entry, step.inputs[0]), tensor_of(entry, step.outputs[0]), step.collective().axes, mesh};
+  return sent_elements(entry, step, step.collective().axes, mesh);
+}
+
+SentElements sent_elements(const EntryPoint& entry, const Step& step, const AxisList& axes,
+                           const Mesh& mesh) {
+  if (step.op()) return moved_pieces(entry, step, axes, mesh);
+  return {tensor_of(entry, step.inputs[0]), tensor_of(entry, step.outputs[0]), axes, mesh};
 }
 
 SentElements moved_pieces(const EntryPoint& entry, const Step& step, const AxisList& axes, const Mesh& mesh) {

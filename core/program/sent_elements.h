@@ -110,6 +110,8 @@ class SentElements {
 /// The elements that the collective that `step` starts sends; it must be of a kind that may send different elements to
 /// each member (CostShare::kSent).
 SentElements sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh);
+/// The same within groups over `axes`.
+SentElements sent_elements(const EntryPoint& entry, const Step& step, const AxisList& axes, const Mesh& mesh);
 /// The elements that devices would send for the operation of `step`, which moves pieces, in groups over `axes`.
 SentElements moved_pieces(const EntryPoint& entry, const Step& step, const AxisList& axes, const Mesh& mesh);
 

@@ -167,25 +167,8 @@ BoundCost cost_of(const LeastTimes::Transfer& transfer) {
 // The bytes that the last device sends in a move; nothing where that is not known without counting what overlaps.
 std::optional<int64_t> bytes_sent(const TensorType& type, const Sharding& from, const Move& move,
                                   const Mesh& mesh) {
-  const auto at = [&](const Sharding& sharding, const Coordinates& device) {
-    return elements(local_box(type.dims, sharding, mesh, device));
-  };
-  const Coordinates last = mesh.last(), first = mesh.moved(last, move.collective->axes, 0);
-  CollectiveAmounts amounts{at(from, last), at(move.to, last), 0};
-  switch (facts_of(move.collective->kind).share) {
-    case CostShare::kFlatPart:
-      amounts.share = amounts.in / mesh.size(move.collective->axes);
-      break;
-    case CostShare::kSmallestInput:
-      amounts.share = at(from, first);
-      break;
-    case CostShare::kSmallestOutput:
-      amounts.share = at(move.to, first);
-      break;
-    case CostShare::kSent:
-      return std::nullopt;
-  }
-  return collective_cost(move.collective->kind, amounts, size_of(type.dtype)).bytes_sent;
+  if (facts_of(move.collective->kind).share == CostShare::kSent) return std::nullopt;
+  return largest_gather_cost(*move.collective, {type.dims, from, move.to, mesh}, type.dtype).bytes_sent;
 }
 
 // The least of both ways to plan the moves.
