@@ -20,16 +20,6 @@ bool same_names(std::span<const Dim> a, std::span<const Dim> b) {
          });
 }
 
-// True if all dimensions of `part` occur in `all`, in the same order.
-bool in_order(const Dims& part, const Dims& all) {
-  size_t at = 0;
-  for (const Dim& dim : part) {
-    while (at < all.size() && all[at].name != dim.name) ++at;
-    if (at++ == all.size()) return false;
-  }
-  return true;
-}
-
 class GridFinder {
  public:
   GridFinder(const EntryPoint& entry, std::span<const Step* const> members,
@@ -219,6 +209,15 @@ class GridFinder {
 };
 
 }  // namespace
+
+bool in_order(const Dims& part, const Dims& all) {
+  size_t at = 0;
+  for (const Dim& dim : part) {
+    while (at < all.size() && all[at].name != dim.name) ++at;
+    if (at++ == all.size()) return false;
+  }
+  return true;
+}
 
 std::optional<MemberKind> member_kind(const EntryPoint& entry, const Step& step) {
   if (step.kind() != StepKind::kKernel || step.outputs.size() != 1 || step.workspace != kNoBuffer)

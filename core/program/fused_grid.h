@@ -53,6 +53,9 @@ struct FusedGrid {
   bool lies_in_order(const Dims& value) const { return value == dims_of(extent(value)); }
 };
 
+/// True if all dimensions of `part` occur in `all`, in the same order.
+bool in_order(const Dims& part, const Dims& all);
+
 /// The grid on which `members` can form one fused step whose outputs are the values that fulfil `is_needed`;
 /// nothing if they can't. Each member must come after those that it reads. The number of devices does not
 /// matter.

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/program/fused_grid.h"
+
 namespace mtfc {
 namespace {
-
-bool names_in_order(const Dims& part, const Dims& all) {
-  size_t at = 0;
-  for (const Dim& dim : part) {
-    while (at < all.size() && all[at].name != dim.name) ++at;
-    if (at++ == all.size()) return false;
-  }
-  return true;
-}
 
 // True for every node whose kernel may be a member of a fused step (core/program/fused_grid.h), constants included.
 bool may_fuse(const Graph& graph, const Node& node, const std::vector<Factor>& factors) {
@@ -23,8 +16,7 @@ bool may_fuse(const Graph& graph, const Node& node, const std::vector<Factor>& f
   if (family == Family::kGenerator) return node.op->traits.is_constant;
   const bool moves = family == Family::kMovement;
   if ((!moves && family != Family::kReduction) || node.operands.size() != 1) return false;
-  if (moves && !names_in_order(graph.type(node.operands[0]).dims, graph.type(node.results[0]).dims))
-    return false;
+  if (moves && !in_order(graph.type(node.operands[0]).dims, graph.type(node.results[0]).dims)) return false;
   return std::all_of(factors.begin(), factors.end(), [&](const Factor& factor) {
     return factor.kind == Factor::Kind::kPass || (!moves && factor.kind == Factor::Kind::kReduce);
   });

@@ -74,6 +74,18 @@ std::shared_ptr<const CostReport> report_of(const SearchTask& task, const Progra
       cost_report(program, entry, predicted_counts(program, entry), &task.hardware));
 }
 
+// Sets the predicted time of a step, what it sends and what it computes.
+void set_costs(const SearchTask& task, const Program& program, const std::vector<StepCount>& counts,
+               FoundLayout& found) {
+  const EntryPoint& entry = *program.find(task.options.entry);
+  found.step_s = predicted_time(program, entry, counts, task.hardware).step_s;
+  found.sent = found.flops = 0;
+  for (const StepCount& count : counts) {
+    found.sent += count.bytes_sent;
+    found.flops += count.flops;
+  }
+}
+
 // The other entry points matter by their memory alone, so they are compiled only if the step is short enough.
 CompiledLayout compile_layout(const SearchTask& task, Layout layout, double bound,
                               const LayoutRanking& ranking) {
@@ -86,14 +98,10 @@ CompiledLayout compile_layout(const SearchTask& task, Layout layout, double boun
   const EntryPoint& entry = *program->find(task.options.entry);
   const std::vector<StepCount> counts = predicted_counts(*program, entry);
   FoundLayout found{std::move(layout)};
-  found.step_s = predicted_time(*program, entry, counts, task.hardware).step_s;
+  set_costs(task, *program, counts, found);
   if (const auto order = propose_device_order(*program, entry, counts, task.hardware)) {
     found.layout.mesh = Mesh(found.layout.mesh.axes(), order->device_order);
     found.step_s = order->step_s;
-  }
-  for (const StepCount& count : counts) {
-    found.sent += count.bytes_sent;
-    found.flops += count.flops;
   }
   if (verifies_by_default() && found.step_s < bound)
     throw InternalError(fmt::format("the layout '{}' takes {} s, less than its bound of {} s",
@@ -198,12 +206,7 @@ std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
   if (!fits(task, static_cast<double>(found.memory))) return std::nullopt;
   const EntryPoint& train = *made.program.find(kTrainingStep);
   const std::vector<StepCount> counts = predicted_counts(made.program, train);
-  found.step_s = predicted_time(made.program, train, counts, task.hardware).step_s;
-  found.sent = found.flops = 0;
-  for (const StepCount& count : counts) {
-    found.sent += count.bytes_sent;
-    found.flops += count.flops;
-  }
+  set_costs(task, made.program, counts, found);
   found.is_fitted = true;
   CostReport report = cost_report(made.program, train, counts, &task.hardware);
   report.recomputation = made.recomputation;
