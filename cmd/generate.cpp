@@ -17,6 +17,7 @@
 #include "cmd/running/same_files.h"
 #include "cmd/running/stored_settings.h"
 #include "cmd/terminal/interrupt.h"
+#include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/decoding.h"
 #include "core/model/stored_weights.h"
@@ -30,12 +31,6 @@ constexpr int64_t kMostAtOnce = 256;  // sequences, unless --set gives another n
 constexpr int64_t kLongPrompt = 64;   // tokens, from which the user is told if they are read one by one
 constexpr int64_t kMostPadding = 2;   // positions that are computed for each token of a prompt
 
-const TensorType& token_type(const Model& model) {
-  for (const InputDecl& input : model.decode->inputs)
-    if (input.name == kTokenInput) return input.type;
-  throw InternalError("decode has no token");
-}
-
 // Returns whether --set gives the size of `dim`.
 bool is_set(const std::vector<std::string>& sets, const std::string& dim) {
   return std::any_of(sets.begin(), sets.end(),
@@ -45,7 +40,7 @@ bool is_set(const std::vector<std::string>& sets, const std::string& dim) {
 // The --set arguments for decode's sequences and beams that the options ask for, unless the user has set
 // them. The rows of --input are made as many at a time as the model has sequences.
 std::vector<std::string> sizes(const Model& model, const GenerateOptions& options) {
-  const Dims& dims = token_type(model).dims;
+  const Dims& dims = token_type(*model.decode).dims;
   const int64_t beams = options.beams.value_or(1);
   const auto prompts = static_cast<int64_t>(std::max(options.prompt_count(), options.source_count()));
   const int64_t sequences =
@@ -70,7 +65,7 @@ std::vector<std::string> sizes(const Model& model, const GenerateOptions& option
 
 // Throws UserError if the options do not give what the model generates from.
 void require_beginnings(const Model& model, const GenerateOptions& options) {
-  const Dims& dims = token_type(model).dims;
+  const Dims& dims = token_type(*model.decode).dims;
   require_sources(model, dims.empty() ? std::nullopt : std::optional<Dim>(dims[0]), options);
   if (options.prompt_count() == 0 && !options.has_sources())
     throw UserError("there is no prompt", "give --prompt TEXT, --prompt-file FILE or --prompt-tokens 1,2,3");
@@ -99,9 +94,7 @@ ModelAndLayouts read_sized(const Sources& sources, const GenerateOptions& option
 bool fits(const Program& smaller, const Program& program) {
   const EntryPoint* encode = program.find("encode");
   const auto is_filled = [&](const ProgramVariable& cache) {
-    return encode &&
-           std::any_of(encode->caches.begin(), encode->caches.end(),
-                       [&](const ProgramVariable& filled) { return filled.decl.name == cache.decl.name; });
+    return encode && find_named(encode->caches, cache.decl.name);
   };
   const auto are_alike = [&](const ProgramVariable& a, const ProgramVariable& b) {
     return a.decl.name == b.decl.name && a.sharding == b.sharding &&
@@ -120,7 +113,7 @@ void add_shorter_decodes(const Sources& sources, const GenerateOptions& options,
                          const std::vector<std::string>& sets, const CompileOptions& compile_options,
                          const Model& model, Program& program) {
   const Layout& layout = program.layout;
-  const Dims& token = token_type(model).dims;
+  const Dims& token = token_type(*model.decode).dims;
   const int64_t beams = token.size() > 1 ? token[1].size : 1;
   for (const InputDecl& input : model.decode->inputs) {
     if (input.name != kSeenInput) continue;

@@ -10,6 +10,7 @@
 #include "cmd/files/included_files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
+#include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
 #include "formats/reference/operation_reference.h"
 
@@ -64,11 +65,10 @@ int run(const std::string& name) {
               << "\nmtfc ops NAME shows one of them in full; mtfc ops std lists the blocks of the library\n";
     return kExitSuccess;
   }
-  for (const StatementKind& statement : statement_kinds())
-    if (statement.name == name) {
-      std::cout << statement_page(statement, width);
-      return kExitSuccess;
-    }
+  if (const StatementKind* statement = find_named(statement_kinds(), name)) {
+    std::cout << statement_page(*statement, width);
+    return kExitSuccess;
+  }
   const Signature* signature = find_signature(name);
   const std::string blocks = library_text(name, width);
   if (!signature && blocks.empty())

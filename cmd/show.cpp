@@ -39,13 +39,10 @@ struct Options {
 // `model`: the names that the model gives its tensors; none for a saved program.
 const PlacedTensor& find_tensor(const std::vector<PlacedTensor>& tensors, const std::string& name,
                                 const EntryPoint& entry, const std::optional<ModelNames>& model) {
-  std::vector<std::string> names = model ? model->all() : std::vector<std::string>{};
-  const std::string& wanted = model ? model->canonical(name) : name;
-  for (const PlacedTensor& tensor : tensors) {
-    if (tensor.name == wanted) return tensor;
-    names.push_back(tensor.name);
-  }
+  if (const PlacedTensor* tensor = find_named(tensors, model ? model->canonical(name) : name)) return *tensor;
   if (model && model->is_known(name)) throw model->not_computed(name);
+  std::vector<std::string> names = model ? model->all() : std::vector<std::string>{};
+  for (const PlacedTensor& tensor : tensors) names.push_back(tensor.name);
   const std::string near = did_you_mean(name, names);
   throw UserError(
       fmt::format("{} has no tensor '{}'", entry.name, name),

@@ -10,6 +10,7 @@
 
 #include "cmd/generating/prompt_entry.h"
 #include "core/diagnostics/printable.h"
+#include "core/diagnostics/suggest.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
 #include "core/tensors/data.h"
@@ -34,12 +35,6 @@ TensorId forward_logits(const Model& model) {
   return kNoTensor;
 }
 
-const Dims& token_dims(const Model& model) {
-  for (const InputDecl& input : model.decode->inputs)
-    if (input.name == kTokenInput) return input.type.dims;
-  throw InternalError("decode has no token");
-}
-
 // The model with its logits as the only output.
 Model only_logits(Model model, TensorId logits) {
   model.outputs = {{"logits", logits}};
@@ -55,10 +50,7 @@ std::string comparison_problem(const Program& forward, const std::vector<InputDe
   const EntryPoint& evaluate = *forward.find("evaluate");
   const auto type = [&](const Binding& binding) { return evaluate.values[binding.value].type; };
   std::vector<Binding> generated = evaluate.inputs;
-  std::erase_if(generated, [&](const Binding& input) {
-    return std::any_of(encoded.begin(), encoded.end(),
-                       [&](const InputDecl& decl) { return decl.name == input.name; });
-  });
+  std::erase_if(generated, [&](const Binding& input) { return find_named(encoded, input.name) != nullptr; });
   if (generated.size() != 1 || !is_integer(type(generated[0]).dtype))
     return "the model's logits must depend on one input of tokens, apart from those of encode";
   const Dims tokens = type(generated[0]).dims, logits = type(evaluate.outputs[0]).dims;
@@ -137,7 +129,7 @@ DecodeVerdict verify_decode(const Sources& sources, const ModelOptions& options,
   Machine forward(compile(only_logits(model, logits), {}, compile_options), seed);
   ForwardLogits names;
   if (const std::string problem =
-          comparison_problem(forward.program, encode_inputs(model), token_dims(model), names);
+          comparison_problem(forward.program, encode_inputs(model), token_type(*model.decode).dims, names);
       !problem.empty())
     return {fmt::format("decode is not compared: {}\n", problem)};
   names.ids = drawn_ids(encode_inputs(model), forward.program);

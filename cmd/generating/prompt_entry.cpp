@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "core/model/decoding.h"
 
 namespace mtfc {
@@ -18,11 +19,8 @@ bool have_one_place(const ProgramVariable& a, const ProgramVariable& b) {
 // along their places.
 bool fills(const EntryPoint& prompt, const EntryPoint& decode) {
   const auto is_filled = [&](const ProgramVariable& filled) {
-    const auto same =
-        std::find_if(decode.caches.begin(), decode.caches.end(),
-                     [&](const ProgramVariable& cache) { return cache.decl.name == filled.decl.name; });
-    if (same == decode.caches.end() || same->sharding != filled.sharding ||
-        same->decl.type.dtype != filled.decl.type.dtype)
+    const ProgramVariable* same = find_named(decode.caches, filled.decl.name);
+    if (!same || same->sharding != filled.sharding || same->decl.type.dtype != filled.decl.type.dtype)
       return false;
     const Dims &places = same->decl.type.dims, &own = filled.decl.type.dims;
     for (size_t d = 0; d < own.size(); ++d)

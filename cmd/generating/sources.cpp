@@ -10,6 +10,7 @@
 #include "cmd/generating/prompts.h"
 #include "cmd/running/input_data.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "core/model/decoding.h"
 #include "formats/data/data_spec.h"
 
@@ -104,13 +105,9 @@ std::optional<int64_t> fill_up(InputData& data, const TensorType& type) {
 }
 
 const InputDecl& input_named(const Program& program, const std::string& name) {
-  std::vector<std::string> known;
-  for (const InputDecl& input : program.inputs) {
-    if (input.name == name) return input;
-    known.push_back(input.name);
-  }
+  if (const InputDecl* input = find_named(program.inputs, name)) return *input;
   throw UserError(fmt::format("--input: generation does not read an input '{}'", name),
-                  fmt::format("it reads '{}'", fmt::join(known, "' and '")));
+                  fmt::format("it reads '{}'", fmt::join(all_names(program.inputs), "' and '")));
 }
 
 }  // namespace

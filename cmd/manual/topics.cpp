@@ -98,9 +98,7 @@ UserError unknown_page(const std::string& name, const std::vector<std::string>& 
 }
 
 const Topic* find_topic(const std::string& name) {
-  const auto found =
-      std::find_if(topics().begin(), topics().end(), [&](const Topic& topic) { return topic.name == name; });
-  return found == topics().end() ? nullptr : &*found;
+  return find_named(topics(), name);
 }
 
 std::string topic_page(const Topic& topic, size_t width) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/diagnostics/suggest.h"
+
 namespace mtfc {
 namespace {
 
@@ -49,9 +51,7 @@ const char* heading(OptionGroup group) {
 }
 
 const CommandEntry* CommandTable::find(const std::string& command) const {
-  const auto found = std::find_if(commands.begin(), commands.end(),
-                                  [&](const CommandEntry& entry) { return entry.name == command; });
-  return found == commands.end() ? nullptr : &*found;
+  return find_named(commands, command);
 }
 
 void find_files(OptionEntry& entry) {

@@ -89,12 +89,10 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
           "makes a result wrong (repeatable)")
       .check(one_of(improving_passes()));
   line.set_group(OptionGroup::kTraining);
-  std::vector<std::string> kinds;
-  for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
   line.add_option(
           "--optimizer KIND", options.optimizer,
           "train with another optimizer, which keeps the model's lr and has the default settings of its kind")
-      .check(one_of(kinds));
+      .check(one_of(all_names(all_optimizers())));
   line.add_option("--microbatches N", options.microbatches,
                   "split the training batch into N microbatches that run in sequence, which gives the same "
                   "result in less memory")
@@ -349,11 +347,9 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
 namespace {
 
 bool keeps(const Program& program, const std::string& name) {
-  const auto is_named = [&](const auto& named) { return named.name == name; };
   for (const EntryPoint& entry : program.entry_points)
-    if (std::any_of(entry.outputs.begin(), entry.outputs.end(), is_named)) return true;
-  return std::any_of(program.variables.begin(), program.variables.end(),
-                     [&](const ProgramVariable& variable) { return variable.decl.name == name; });
+    if (find_named(entry.outputs, name)) return true;
+  return find_named(program.variables, name) != nullptr;
 }
 
 Program saved_program(const Sources& sources, const ModelOptions& options,

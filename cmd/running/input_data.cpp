@@ -34,12 +34,9 @@ void require_one_each(const std::vector<std::string>& values, const std::string&
 namespace {
 
 const InputDecl& input_named(const Program& program, const std::string& name, const std::string& option) {
-  std::vector<std::string> known;
-  for (const InputDecl& input : program.inputs) {
-    if (input.name == name) return input;
-    known.push_back(input.name);
-  }
-  throw UserError(fmt::format("{}: the model has no input '{}'", option, name), did_you_mean(name, known));
+  if (const InputDecl* input = find_named(program.inputs, name)) return *input;
+  throw UserError(fmt::format("{}: the model has no input '{}'", option, name),
+                  did_you_mean(name, all_names(program.inputs)));
 }
 
 }  // namespace

@@ -8,39 +8,26 @@
 
 #include "cmd/running/input_data.h"
 #include "core/diagnostics/error.h"
-#include "core/tensors/bf16.h"
+#include "core/diagnostics/suggest.h"
 #include "core/tensors/relayout.h"
 #include "formats/data/npy.h"
 #include "runtime/data/array_file.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {
 
 RunNumber number_at(const LocalShard& shard) {
-  const auto read = [&](auto zero) -> RunNumber {
-    std::memcpy(&zero, shard.data, sizeof zero);
-    if constexpr (std::is_integral_v<decltype(zero)>)
-      return static_cast<int64_t>(zero);
+  return dispatch(AllTypes{}, shard.type.dtype, [&]<typename T>() -> RunNumber {
+    T number{};
+    std::memcpy(&number, shard.data, sizeof number);
+    if constexpr (std::is_same_v<T, bool>)
+      return number;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<int64_t>(number);
     else
-      return static_cast<double>(zero);
-  };
-  switch (shard.type.dtype) {
-    case DType::kF32:
-      return read(float{});
-    case DType::kF64:
-      return read(double{});
-    case DType::kBF16:
-      return read(Bf16{});
-    case DType::kI32:
-      return read(int32_t{});
-    case DType::kI64:
-      return read(int64_t{});
-    case DType::kBool:
-      return read(uint8_t{}) != RunNumber(int64_t{0});
-    case DType::kI8:
-      return read(int8_t{});
-  }
-  return int64_t{0};
+      return static_cast<double>(number);
+  });
 }
 
 // A tensor as the devices of this process hold it.
@@ -68,11 +55,6 @@ DistributedTensor tensor_named(const std::string& name, const Executor& executor
     return found;
   }
   throw InternalError("an output was not compiled in");
-}
-
-bool is_variable(const Program& program, const std::string& name) {
-  return std::any_of(program.variables.begin(), program.variables.end(),
-                     [&](const ProgramVariable& variable) { return variable.decl.name == name; });
 }
 
 void write_tensor(Comm& comm, const std::string& path, const DistributedTensor& tensor) {
@@ -129,7 +111,7 @@ void EvaluationOutputs::open(const Feed& feed, int64_t batches) {
   for (const std::string& text : outputs_) {
     const auto [name, path] = split_assignment(text, "--output");
     written_.push_back(nullptr);
-    if (is_variable(executor_.program(), name)) continue;
+    if (find_named(executor_.program().variables, name)) continue;
     TensorType type = tensor_named(name, executor_, entry_).type;
     if (type.dims.empty() && is_float(type.dtype)) continue;
     const auto rows =
@@ -186,7 +168,7 @@ void EvaluationOutputs::finish(const std::vector<NamedNumber>& means) {
     const auto mean = std::find_if(means.begin(), means.end(), [&, &wanted = name](const NamedNumber& each) {
       return each.first == wanted;
     });
-    if (is_variable(executor_.program(), name) || mean == means.end())
+    if (find_named(executor_.program().variables, name) || mean == means.end())
       write_tensor(executor_.comm(), path, tensor);
     else
       write_number(executor_.comm(), path, tensor, to_double(mean->second));
@@ -212,7 +194,7 @@ void write_outputs(Executor& executor, const EntryPoint& entry, const std::vecto
 void require_variables(const Program& program, const std::vector<std::string>& outputs) {
   for (const std::string& text : outputs) {
     const std::string name = split_assignment(text, "--output").first;
-    if (!is_variable(program, name))
+    if (!find_named(program.variables, name))
       throw RunError(fmt::format(
           "no step is left that computes '{}' for --output (--evaluate or a larger --steps computes it)",
           name));

@@ -192,16 +192,14 @@ void fill_variables(Executor& executor, const VariableValues& values) {
   const std::vector<ProgramVariable>& variables = executor.program().variables;
   for (const auto& [v, array] : values) {
     const VariableDecl& decl = variables[v].decl;
-    const auto scale = std::find_if(variables.begin(), variables.end(), [&](const ProgramVariable& variable) {
-      return variable.decl.name == decl.scale;
-    });
+    const ProgramVariable* scale = find_named(variables, decl.scale);
     for (size_t device = 0; device < executor.devices(); ++device) {
       const LocalShard shard = executor.variable(v, device);
-      if (scale == variables.end())
+      if (!scale)
         load_array(array, decl.name, shard);
       else
         load_scaled(array, decl.name, shard,
-                    executor.variable(static_cast<size_t>(scale - variables.begin()), device));
+                    executor.variable(static_cast<size_t>(scale - variables.data()), device));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/diagnostics/suggest.h"
 #include "core/explain/reshard_changes.h"
 
 namespace mtfc {
@@ -15,10 +16,8 @@ namespace {
 // True if the reshards move the same tensor for the same operation.
 bool serves_same(const ReshardStep& a, const ReshardStep& b) {
   if (a.tensor != b.tensor || a.moves != b.moves) return false;
-  return std::any_of(a.readers.begin(), a.readers.end(), [&](const OperationPlace& reader) {
-    return std::any_of(b.readers.begin(), b.readers.end(),
-                       [&](const OperationPlace& other) { return other.name == reader.name; });
-  });
+  return std::any_of(a.readers.begin(), a.readers.end(),
+                     [&](const OperationPlace& reader) { return find_named(b.readers, reader.name); });
 }
 
 bool moves_alike(const ReshardStep& a, const ReshardStep& b) {

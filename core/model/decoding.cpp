@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/diagnostics/suggest.h"
 #include "core/graph/entry_graph.h"
 #include "core/graph/reachability.h"
 
@@ -127,6 +128,12 @@ bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t m
                           return false;
                       return true;
                     });
+}
+
+const TensorType& token_type(const DecodeSpec& decode) {
+  const InputDecl* token = find_named(decode.inputs, kTokenInput);
+  check_invariant(token != nullptr, "decode has no token");
+  return token->type;
 }
 
 int64_t decode_positions(const DecodeSpec& decode) {

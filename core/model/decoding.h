@@ -15,6 +15,9 @@ namespace mtfc {
 /// depends on the position.
 int64_t decode_positions(const DecodeSpec& decode);
 
+/// The type of its token.
+const TensorType& token_type(const DecodeSpec& decode);
+
 /// Returns whether the time of a step may grow with the size of `places`, the dimension of the places of caches: if
 /// floats along it are read by an operation other than `attention`, which reads what is seen, and `update_slice`, which
 /// writes a row.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 
@@ -65,9 +66,7 @@ const std::vector<Step>& Step::members() const {
 }
 
 const EntryPoint* Program::find(std::string_view name) const {
-  for (const EntryPoint& entry : entry_points)
-    if (entry.name == name) return &entry;
-  return nullptr;
+  return find_named(entry_points, name);
 }
 
 int64_t Program::arena_bytes() const {

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
 #include "core/program/buffer_check.h"
 #include "core/program/structure_check.h"
@@ -182,9 +183,8 @@ class ProgramCheck {
         check_decode_input(binding.name, value, pointer);
         continue;
       }
-      const auto input = std::find_if(program_.inputs.begin(), program_.inputs.end(),
-                                      [&](const InputDecl& decl) { return decl.name == binding.name; });
-      if (input == program_.inputs.end()) fail(pointer, fmt::format("there is no input '{}'", binding.name));
+      const InputDecl* input = find_named(program_.inputs, binding.name);
+      if (!input) fail(pointer, fmt::format("there is no input '{}'", binding.name));
       if (input->type != value.type)
         fail(pointer, fmt::format("the input is {}, but its value is {}", to_string(input->type),
                                   to_string(value.type)));

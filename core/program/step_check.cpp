@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/diagnostics/suggest.h"
 #include "core/op_rules/pieces.h"
 #include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
@@ -31,11 +32,8 @@ std::string attribute_problem(const Step& step) {
     if (spec.required && !step.attributes().has(spec.name))
       return fmt::format("'{}' needs the attribute '{}'", signature.name, spec.name);
   for (const auto& [name, value] : step.attributes().entries()) {
-    const auto spec =
-        std::find_if(signature.attributes.begin(), signature.attributes.end(),
-                     [&, &key = name](const AttributeSpec& known) { return known.name == key; });
-    if (spec == signature.attributes.end())
-      return fmt::format("'{}' has no attribute '{}'", signature.name, name);
+    const AttributeSpec* spec = find_named(signature.attributes, name);
+    if (!spec) return fmt::format("'{}' has no attribute '{}'", signature.name, name);
     if (!holds(value, spec->type)) return fmt::format("the attribute '{}' is of another type", name);
   }
   return "";

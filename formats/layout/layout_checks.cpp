@@ -15,8 +15,7 @@ void MeshChecker::add(const std::string& name, int64_t size, const Location& nam
   if (!is_expression_name(name))
     return sink_.error(name_at, fmt::format("'{}' can't name an axis", name),
                        "names are letters, digits and '_', and start with a letter or '_'");
-  for (const Axis& axis : axes_)
-    if (axis.name == name) return sink_.error(name_at, fmt::format("the mesh has two axes '{}'", name));
+  if (find_named(axes_, name)) return sink_.error(name_at, fmt::format("the mesh has two axes '{}'", name));
   if (size < 1)
     return sink_.error(size_at,
                        fmt::format("axis '{}' must have a size of at least 1, found {}", name, size));
@@ -78,8 +77,7 @@ void RuleChecker::add_limited(const std::string& dim, const std::string& pattern
 Rule RuleChecker::checked(const std::string& dim, const Location& at,
                           const std::vector<LocatedName>& axes) const {
   Rule rule{dim, {}, at};
-  std::vector<std::string> known;
-  for (const Axis& axis : mesh_.axes()) known.push_back(axis.name);
+  const std::vector<std::string> known = all_names(mesh_.axes());
   for (const LocatedName& name : axes) {
     const int axis = mesh_.find(name.name);
     if (axis < 0) {

@@ -162,9 +162,8 @@ class ProgramReader {
   std::optional<int> axis(const std::string& name, const Location& location) const {
     const int found = mesh().find(name);
     if (found >= 0) return found;
-    std::vector<std::string> known;
-    for (const Axis& own : mesh().axes()) known.push_back(own.name);
-    root_.sink().error(location, fmt::format("unknown axis '{}'", name), did_you_mean(name, known));
+    root_.sink().error(location, fmt::format("unknown axis '{}'", name),
+                       did_you_mean(name, all_names(mesh().axes())));
     return std::nullopt;
   }
 

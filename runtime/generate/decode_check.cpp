@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "runtime/execute/recording.h"
 #include "runtime/execute/whole_value.h"
 #include "runtime/generate/beam_search.h"
@@ -171,12 +172,10 @@ void copy_variables(Executor& from, Executor& to) {
   const std::vector<Assembled> values = variables_of(from);
   const std::vector<ProgramVariable>& given = from.program().variables;
   for (size_t v = 0; v < to.program().variables.size(); ++v) {
-    const auto same = std::find_if(given.begin(), given.end(), [&](const ProgramVariable& variable) {
-      return variable.decl.name == to.program().variables[v].decl.name;
-    });
-    check_invariant(same != given.end(), "decode has a variable that the model lacks");
+    const ProgramVariable* same = find_named(given, to.program().variables[v].decl.name);
+    check_invariant(same != nullptr, "decode has a variable that the model lacks");
     for (size_t device = 0; device < to.devices(); ++device)
-      fill(to.variable(v, device), values[static_cast<size_t>(same - given.begin())].value);
+      fill(to.variable(v, device), values[static_cast<size_t>(same - given.data())].value);
   }
 }
 

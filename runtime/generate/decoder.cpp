@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "core/tensors/bf16.h"
 
 namespace mtfc {
@@ -15,12 +16,6 @@ namespace {
 // So many tokens at a time are multiplied by weights by loops of ours. Libraries, which multiply more of them, do not
 // share the threads of a team.
 constexpr int64_t kFewSequences = 4;
-
-const Binding* find(const std::vector<Binding>& bindings, std::string_view name) {
-  const auto at = std::find_if(bindings.begin(), bindings.end(),
-                               [&](const Binding& binding) { return binding.name == name; });
-  return at == bindings.end() ? nullptr : &*at;
-}
 
 const Dims& dims_of(const EntryPoint& entry, const Binding& binding) {
   return entry.values[binding.value].type.dims;
@@ -47,7 +42,7 @@ void for_each_run(const LocalShard& shard, Visit visit) {
 
 // The number of places of a sequence's caches; 0 if decode has no input `seen`.
 int64_t places_of(const EntryPoint& decode) {
-  const Binding* seen = find(decode.inputs, kSeenInput);
+  const Binding* seen = find_named(decode.inputs, kSeenInput);
   return seen ? dims_of(decode, *seen).back().size : 0;
 }
 
@@ -103,7 +98,7 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
   std::sort(entries_.begin(), entries_.end(),
             [](const EntryPoint* a, const EntryPoint* b) { return places_of(*a) < places_of(*b); });
   check_invariant(!decode().outputs.empty(), "decode has no logits");
-  const Binding* token = find(decode().inputs, kTokenInput);
+  const Binding* token = find_named(decode().inputs, kTokenInput);
   if (token && !dims_of(decode(), *token).empty()) sequences_ = dims_of(decode(), *token)[0].size;
   if (token && dims_of(decode(), *token).size() > 1) beams_ = dims_of(decode(), *token)[1].size;
   places_ = places_of(*entries_.back());
@@ -190,7 +185,7 @@ void Decoder::read_prompt(std::span<const int64_t> tokens, int64_t count) {
   const Dims& dims = dims_of(*prompt_, input);
   const int64_t positions = elements(dims) / sequences_;
   const bool sequences_first =
-      dims.size() == 1 || dims[0] == dims_of(decode(), *find(decode().inputs, kTokenInput))[0];
+      dims.size() == 1 || dims[0] == dims_of(decode(), *find_named(decode().inputs, kTokenInput))[0];
   std::vector<int64_t> padded(static_cast<size_t>(sequences_ * positions), 0);
   for (int64_t s = 0; s < sequences_; ++s)
     for (int64_t p = 0; p < count; ++p)
@@ -205,7 +200,7 @@ void Decoder::read_prompt(std::span<const int64_t> tokens, int64_t count) {
 
 template <typename Value>
 void Decoder::fill(std::string_view input, std::span<const Value> values) {
-  if (const Binding* binding = find(decode().inputs, input)) fill(decode(), *binding, values);
+  if (const Binding* binding = find_named(decode().inputs, input)) fill(decode(), *binding, values);
 }
 
 template <typename Value>
