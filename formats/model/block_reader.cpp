@@ -275,7 +275,7 @@ BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, c
 BlockReader::Results BlockReader::read_body(const Block& block) {
   if (const auto variables = block.at.find("variables"))
     for (const NamedCursor& variable : variables->members()) read_variable(variable, draft_);
-  OperationReader(draft_).read(*block.at.find("ops"));
+  read_operations(*block.at.find("ops"), draft_);
   std::vector<TensorId> results;
   for (const Cursor& out : block.out)
     if (const Symbol* symbol = draft_.symbols.use(out.value().text, out.location());

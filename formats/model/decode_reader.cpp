@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/diagnostics/suggest.h"
 #include "formats/model/operation_reader.h"
-#include "formats/model/sharding_reader.h"
 #include "formats/model/type_reader.h"
 #include "formats/model/variable_reader.h"
 
@@ -53,18 +53,12 @@ void read_decode_input(const NamedCursor& input, ModelDraft& draft) {
   if (const std::string problem = input_problem(input.key, *type); !problem.empty())
     return input.value.error(
         fmt::format("the input '{}' of decode {}, but it is {}", input.key, problem, to_string(*type)));
-  draft.builder.set_origin({input.key, input.value.location(), Phase::kForward});
-  const TensorId tensor = draft.builder.add_input(input.key, *type);
-  draft.builder.mark_from_model(tensor);
-  draft.symbols.bind(input.key, tensor);
-  draft.model.inputs.push_back({input.key, *type, "", input.key_location});
-  read_sharding(input.value, {input.key}, {type->dims}, draft);
+  add_input(input, *type, draft);
 }
 
 const TensorType* input_type(const ModelDraft& draft, std::string_view name) {
-  for (const InputDecl& input : draft.model.inputs)
-    if (input.name == name) return &input.type;
-  return nullptr;
+  const InputDecl* input = find_named(draft.model.inputs, name);
+  return input ? &input->type : nullptr;
 }
 
 // Returns whether `type` has the token's dimensions, then one more.
@@ -153,7 +147,7 @@ void read_parts(const Cursor& at, ModelDraft& draft) {
     for (const NamedCursor& cache : variables->members("an object {name: variable}"))
       read_cache(cache, draft);
   const auto ops = at.require("ops");
-  if (ops) OperationReader(draft).read(*ops);
+  if (ops) read_operations(*ops, draft);
   if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
 }
 

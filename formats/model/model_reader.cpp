@@ -21,7 +21,6 @@
 #include "formats/model/model_draft.h"
 #include "formats/model/operation_reader.h"
 #include "formats/model/precision_reader.h"
-#include "formats/model/sharding_reader.h"
 #include "formats/model/train_reader.h"
 #include "formats/model/type_reader.h"
 #include "formats/model/variable_reader.h"
@@ -64,12 +63,7 @@ void read_input(const NamedCursor& input, ModelDraft& draft) {
   std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
   if (!type || !is_new) return;
   type->dtype = draft.builder.widened(type->dtype);
-  draft.builder.set_origin({input.key, input.value.location(), Phase::kForward});
-  const TensorId tensor = draft.builder.add_input(input.key, *type);
-  draft.builder.mark_from_model(tensor);
-  draft.symbols.bind(input.key, tensor);
-  draft.model.inputs.push_back({input.key, *type, "", input.key_location});
-  read_sharding(input.value, {input.key}, {type->dims}, draft);
+  add_input(input, *type, draft);
 }
 
 bool ends_with_known(const std::string& name, std::string_view ending, const ModelDraft& draft) {
@@ -162,10 +156,8 @@ void read_data(const Cursor& data, ModelDraft& draft) {
     }
     if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput)
       continue;
-    std::vector<std::string> names;
-    for (const InputDecl& decl : inputs) names.push_back(decl.name);
     draft.sink.error(member.key_location, fmt::format("unknown input '{}'", member.key),
-                     did_you_mean(member.key, names));
+                     did_you_mean(member.key, all_names(inputs)));
   }
 }
 
@@ -304,7 +296,7 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
     for (const NamedCursor& variable : variables->members("an object {name: variable}"))
       read_variable(variable, draft);
   const std::optional<Cursor> ops = root.find("ops");
-  if (ops) OperationReader(draft).read(*ops);
+  if (ops) read_operations(*ops, draft);
   if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
   if (const auto train = root.find("train"))
     draft.model.train = read_train(*train, overrides, draft);

@@ -33,8 +33,7 @@ const OptimizerDef* read_optimizer_kind(const Cursor& at) {
   if (!name) return nullptr;
   const OptimizerDef* optimizer = find_optimizer(*name);
   if (optimizer) return optimizer;
-  std::vector<std::string> known;
-  for (const OptimizerDef* def : all_optimizers()) known.emplace_back(def->name);
+  const std::vector<std::string> known = all_names(all_optimizers());
   std::string hint = foreign_hint(ForeignKind::kOptimizer, *name);
   if (hint.empty()) hint = did_you_mean(*name, known);
   if (hint.empty()) hint = fmt::format("known are {}", fmt::join(known, ", "));
@@ -49,26 +48,21 @@ DType narrowest_trained(const Model& model) {
   return DType::kF64;
 }
 
+struct NamedRange {
+  SettingRange range;
+  bool (*holds)(double value);
+  const char* name;
+};
+constexpr NamedRange kRanges[] = {
+    {SettingRange::kPositive, [](double value) { return value > 0; }, "above 0"},
+    {SettingRange::kNotNegative, [](double value) { return value >= 0; }, "of at least 0"},
+    {SettingRange::kBelowOne, [](double value) { return value >= 0 && value < 1; },
+     "of at least 0 and below 1"},
+    {SettingRange::kUpToOne, [](double value) { return value >= 0 && value <= 1; }, "from 0 to 1"}};
+
 void check_range(const Cursor& at, SettingRange range, double value) {
-  const auto expected = [&](std::string_view what) {
-    at.error(fmt::format("expected a number {}, found {}", what, value));
-  };
-  switch (range) {
-    case SettingRange::kAny:
-      return;
-    case SettingRange::kPositive:
-      if (!(value > 0)) expected("above 0");
-      return;
-    case SettingRange::kNotNegative:
-      if (!(value >= 0)) expected("of at least 0");
-      return;
-    case SettingRange::kBelowOne:
-      if (!(value >= 0 && value < 1)) expected("of at least 0 and below 1");
-      return;
-    case SettingRange::kUpToOne:
-      if (!(value >= 0 && value <= 1)) expected("from 0 to 1");
-      return;
-  }
+  for (const auto& [known, holds, name] : kRanges)
+    if (known == range && !holds(value)) at.error(fmt::format("expected a number {}, found {}", name, value));
 }
 
 std::optional<double> read_setting(const Cursor& at, SettingRange range, const ModelDraft& draft) {

@@ -37,9 +37,7 @@ void share_variable(const NamedCursor& variable, ModelDraft& draft) {
   const std::string name = draft.symbols.full_variable(variable.key);
   const auto shared = draft.shared_by_name.find(name);
   if (shared == draft.shared_by_name.end()) {
-    std::vector<std::string> names;
-    for (const VariableDecl& decl : *draft.shared) names.push_back(decl.name);
-    std::string hint = did_you_mean(name, names);
+    std::string hint = did_you_mean(name, all_names(*draft.shared));
     if (hint.empty())
       hint = "decode shares the model's variables by name; \"cache\": true makes one of its own";
     draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
@@ -204,6 +202,15 @@ void read_variable(const NamedCursor& variable, ModelDraft& draft) {
 
 void read_cache(const NamedCursor& variable, ModelDraft& draft) {
   read_declarations(variable, true, draft);
+}
+
+void add_input(const NamedCursor& input, const TensorType& type, ModelDraft& draft) {
+  draft.builder.set_origin({input.key, input.value.location(), Phase::kForward});
+  const TensorId tensor = draft.builder.add_input(input.key, type);
+  draft.builder.mark_from_model(tensor);
+  draft.symbols.bind(input.key, tensor);
+  draft.model.inputs.push_back({input.key, type, "", input.key_location});
+  read_sharding(input.value, {input.key}, {type.dims}, draft);
 }
 
 }  // namespace mtfc
