@@ -15,17 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void append(std::string& bytes, const std::string& part) {
-  bytes += std::to_string(part.size()) + ":" + part;
-}
-
-std::string take(const std::string& bytes, size_t& at) {
-  const size_t colon = bytes.find(':', at);
-  const size_t size = std::stoull(bytes.substr(at, colon - at));
-  at = colon + 1 + size;
-  return bytes.substr(colon + 1, size);
-}
-
 // Suggests the name that `std/NAME.json` was probably meant to be.
 std::string library_hint(const std::string& name) {
   std::vector<std::string> known;
@@ -63,23 +52,32 @@ IncludeText IncludedFiles::read(const IncludeName& name) {
   }
 }
 
-std::string IncludedFiles::packed() const {
+std::string packed_texts(const std::vector<std::string>& texts) {
   std::string bytes;
-  for (const auto& [name, text] : texts_) {
-    append(bytes, name.file);
-    append(bytes, name.standard ? "1" : "0");
-    append(bytes, text);
-  }
+  for (const std::string& text : texts) bytes += std::to_string(text.size()) + ":" + text;
   return bytes;
 }
 
-void IncludedFiles::unpack(const std::string& bytes) {
+std::vector<std::string> unpacked_texts(const std::string& bytes) {
+  std::vector<std::string> texts;
   for (size_t at = 0; at < bytes.size();) {
-    IncludeName name;
-    name.file = take(bytes, at);
-    name.standard = take(bytes, at) == "1";
-    texts_[name] = take(bytes, at);
+    const size_t begin = bytes.find(':', at) + 1;
+    texts.push_back(bytes.substr(begin, std::stoull(bytes.substr(at))));
+    at = begin + texts.back().size();
   }
+  return texts;
+}
+
+std::string IncludedFiles::packed() const {
+  std::vector<std::string> texts;
+  for (const auto& [name, text] : texts_)
+    texts.insert(texts.end(), {name.file, name.standard ? "1" : "0", text});
+  return packed_texts(texts);
+}
+
+void IncludedFiles::unpack(const std::string& bytes) {
+  const std::vector<std::string> texts = unpacked_texts(bytes);
+  for (size_t i = 0; i + 2 < texts.size(); i += 3) texts_[{texts[i], texts[i + 1] == "1"}] = texts[i + 2];
 }
 
 }  // namespace mtfc

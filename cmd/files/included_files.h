@@ -4,10 +4,15 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "formats/model/include_reader.h"
 
 namespace mtfc {
+
+/// Several texts as one, to send them to other ranks; unpacked_texts() is the inverse.
+std::string packed_texts(const std::vector<std::string>& texts);
+std::vector<std::string> unpacked_texts(const std::string& bytes);
 
 class IncludedFiles {
  public:

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "cmd/launch/launch.h"
 #include "cmd/launch/ranks.h"
@@ -58,32 +56,25 @@ int run_here(const Program& program, const ExecutionOptions& options, const Exec
   return execution.run(program, comm);
 }
 
-// The strings that rank 0 read, as one, and back.
+constexpr std::string Sources::*kSentTexts[] = {&Sources::model_text, &Sources::layout_text, &Sources::told,
+                                                &Sources::hardware_text, &Sources::program_text};
+
+// The texts that rank 0 read, as one, and back.
 std::string packed(const Sources& sources) {
-  std::string bytes;
-  const std::string includes = sources.includes->packed();
-  const std::string sets = fmt::format("{}", fmt::join(sources.defaults.sets, "\n"));
-  const std::string dtype = sources.defaults.dtype.value_or("");
-  for (const std::string* part : {&sources.model_text, &sources.layout_text, &sources.told,
-                                  &sources.hardware_text, &includes, &sets, &dtype, &sources.program_text})
-    bytes += std::to_string(part->size()) + ":" + *part;
-  return bytes;
+  std::vector<std::string> texts;
+  for (const auto text : kSentTexts) texts.push_back(sources.*text);
+  texts.insert(texts.end(), {sources.includes->packed(), packed_texts(sources.defaults.sets),
+                             sources.defaults.dtype.value_or("")});
+  return packed_texts(texts);
 }
 
 void unpack(const std::string& bytes, Sources& sources) {
+  const std::vector<std::string> texts = unpacked_texts(bytes);
   size_t at = 0;
-  std::string includes, sets, dtype;
-  for (std::string* part : {&sources.model_text, &sources.layout_text, &sources.told, &sources.hardware_text,
-                            &includes, &sets, &dtype, &sources.program_text}) {
-    const size_t colon = bytes.find(':', at);
-    const size_t size = std::stoull(bytes.substr(at, colon - at));
-    *part = bytes.substr(colon + 1, size);
-    at = colon + 1 + size;
-  }
-  sources.includes->unpack(includes);
-  std::istringstream lines(sets);
-  for (std::string line; std::getline(lines, line);) sources.defaults.sets.push_back(line);
-  if (!dtype.empty()) sources.defaults.dtype = dtype;
+  for (const auto text : kSentTexts) sources.*text = texts[at++];
+  sources.includes->unpack(texts[at++]);
+  sources.defaults.sets = unpacked_texts(texts[at++]);
+  if (!texts[at].empty()) sources.defaults.dtype = texts[at];
 }
 
 NodeOptions node_options(const ExecutionOptions& options) {
