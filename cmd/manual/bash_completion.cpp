@@ -96,12 +96,6 @@ _%P() {
 complete -F _%P %P
 )bash";
 
-std::string bash_frame(const std::string& program) {
-  std::string text = kBashFrame;
-  for (size_t at = 0; (at = text.find("%P", at)) != std::string::npos;) text.replace(at, 2, program);
-  return text;
-}
-
 std::string bash_files(const OptionEntry& option) {
   switch (option.files) {
     case OptionEntry::Files::kNone:
@@ -152,6 +146,11 @@ std::string bash_options(const std::string& command, const std::vector<OptionEnt
 
 }  // namespace
 
+std::string framed(std::string text, const std::string& program) {
+  for (size_t at = 0; (at = text.find("%P", at)) != std::string::npos;) text.replace(at, 2, program);
+  return text;
+}
+
 std::string quoted_word(const std::string& text) {
   std::string word = "'";
   for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
@@ -191,7 +190,7 @@ std::string bash_completion(const CommandTable& table) {
              "# Sets `options` to those of command $1, and `repeatable` to those that may be given again.\n"
              "_{}_options() {{\n  case $1 in\n",
              program) +
-         options + "  esac\n}\n" + bash_frame(program);
+         options + "  esac\n}\n" + framed(kBashFrame, program);
 }
 
 }  // namespace mtfc

@@ -30,12 +30,6 @@ end
 complete -c %P -f
 )fish";
 
-std::string fish_frame(const std::string& program) {
-  std::string text = kFishFrame;
-  for (size_t at = 0; (at = text.find("%P", at)) != std::string::npos;) text.replace(at, 2, program);
-  return text;
-}
-
 std::string fish_word(const std::string& text) {
   std::string word = "'";
   for (const char letter : text) {
@@ -67,7 +61,7 @@ std::string fish_completion(const CommandTable& table) {
   const std::string& program = table.program;
   std::string text = fmt::format("# Completion of {0} for fish, made by `{0} completion fish` of {1}.\n",
                                  program, table.version) +
-                     fish_frame(program);
+                     framed(kFishFrame, program);
   const std::string none = fmt::format("complete -c {0} -n __{0}_has_no_command", program);
   for (const OptionEntry& option : table.options) text += fish_option(program, none, option);
   for (const CommandEntry& command : table.commands)

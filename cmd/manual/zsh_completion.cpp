@@ -41,11 +41,6 @@ else
 fi
 )zsh";
 
-std::string zsh_frame(std::string text, const std::string& program) {
-  for (size_t at = 0; (at = text.find("%P", at)) != std::string::npos;) text.replace(at, 2, program);
-  return text;
-}
-
 // A backslash before each of `marks`, which end a field of a specification.
 std::string zsh_escaped(const std::string& text, const std::string& marks) {
   std::string made;
@@ -113,7 +108,7 @@ std::string zsh_completion(const CommandTable& table) {
   std::string text =
       fmt::format("#compdef {0}\n# Completion of {0} for zsh, made by `{0} completion zsh` of {1}.\n",
                   program, table.version) +
-      zsh_frame(kZshFrame, program);
+      framed(kZshFrame, program);
   text += "  _arguments -C";
   for (const OptionEntry& option : table.options) text += zsh_option(program, option);
   text +=
@@ -127,7 +122,7 @@ std::string zsh_completion(const CommandTable& table) {
   for (const CommandEntry& command : table.commands)
     text += fmt::format("        {})\n          _arguments -s -S", command.name) +
             zsh_arguments(program, command.options) + " && ret=0\n          ;;\n";
-  return text + "      esac\n      ;;\n  esac\n  return ret\n}\n" + zsh_frame(kZshEnd, program);
+  return text + "      esac\n      ;;\n  esac\n  return ret\n}\n" + framed(kZshEnd, program);
 }
 
 }  // namespace mtfc
