@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
@@ -34,24 +33,15 @@
 namespace mtfc {
 namespace {
 
-struct Options {
-  ModelOptions model;
-  LayoutFlags layout;
-  std::optional<int64_t> devices;
+struct Options : SearchArguments {
   std::vector<std::string> dims;
   std::string entry;
-  std::string format = "table";
-  std::string hardware = kInventedProfile;
-  std::string file;
-  int64_t memory_limit = 0;  // 0: the hardware's memory
   int64_t max_axes_per_dim = 2;
   int64_t top = 5;
-  int64_t threads = 0;                // 0: one per core
-  std::optional<int64_t> time_limit;  // seconds
-  bool annotations = false;           // search over annotations instead of rules
-  bool fit = false;                   // ask what fits, instead of searching
-  bool has_most_axes = false;         // --max-axes-per-dim is given
-  bool has_top = false;               // --top is given
+  bool annotations = false;    // search over annotations instead of rules
+  bool fit = false;            // ask what fits, instead of searching
+  bool has_most_axes = false;  // --max-axes-per-dim is given
+  bool has_top = false;        // --top is given
   bool details = false;
 };
 
@@ -94,14 +84,12 @@ void check_options(const Options& options) {
 
 // The search may be restricted to dimensions that exist and are not fixed.
 void check_dims(const Options& options, const Model& model, const Layout& fixed) {
-  std::vector<std::string> names;
-  for (const Dim& dim : model.dims) names.push_back(dim.name);
   std::vector<Diagnostic> errors;
   for (const std::string& dim : options.dims)
     if (!contains(model.dims, dim))
       errors.push_back({{"--dims", 0, 0, ""},
                         fmt::format("the model has no dimension '{}'", dim),
-                        did_you_mean(dim, names)});
+                        did_you_mean(dim, all_names(model.dims))});
     else if (find_rule(fixed, dim))
       errors.push_back({{"--dims", 0, 0, ""},
                         fmt::format("the dimension '{}' can't be searched: --layout fixes it", dim),
@@ -266,11 +254,6 @@ void write(const Options& options, const SearchReport& report, const Model& mode
   if (!options.file.empty())
     write_text(options.file, layout_json(report.layouts.front().layout, doc_of(report), found_for(model)));
   tell_written(options.file, options.model.quiet);
-}
-
-size_t thread_count(const Options& options) {
-  return options.threads > 0 ? static_cast<size_t>(options.threads)
-                             : std::max(1U, std::thread::hardware_concurrency());
 }
 
 SearchOptions search_options(const Options& options, const Model& model, const Hardware& hardware) {
@@ -441,8 +424,7 @@ int ask_what_fits(const Options& options) {
     throw UserError(
         "--fit keeps to the rules of --layout, and does not search with --dims or --max-axes-per-dim",
         "search without --fit does");
-  return run_fit({options.model, options.layout, options.devices, options.hardware, options.format,
-                  options.file, options.memory_limit, thread_count(options), options.time_limit});
+  return run_fit(options);
 }
 
 int run(const Options& options) {

@@ -7,10 +7,11 @@
 #include <iostream>
 #include <mutex>
 #include <set>
+#include <thread>
 
+#include "cmd/batch/batch_file.h"
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
-#include "cmd/options/hardware_profile.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/status_line.h"
 #include "core/diagnostics/printable.h"
@@ -50,7 +51,7 @@ std::string without_ones(const std::string& mesh) {
 }
 
 // The meshes to try. Numbers of devices that a mesh with open sizes can't have are left out, unless it can have none.
-std::vector<LayoutFlags> meshes_to_fit(const FitArguments& arguments) {
+std::vector<LayoutFlags> meshes_to_fit(const SearchArguments& arguments) {
   const auto& [mesh, layout] = arguments.layout;
   const bool is_file = layout && is_layout_file(*layout);
   if (!mesh && is_file && arguments.devices)
@@ -81,7 +82,7 @@ std::vector<LayoutFlags> meshes_to_fit(const FitArguments& arguments) {
 }
 
 // Without rules, devices share the batch. Meshes of more devices than it has rows are left out.
-void share_batch(const FitArguments& arguments, const Model& model, std::vector<Layout>& layouts,
+void share_batch(const SearchArguments& arguments, const Model& model, std::vector<Layout>& layouts,
                  std::vector<Diagnostic>& warnings) {
   if (arguments.layout.layout) return;
   const std::optional<Dim> batch = batch_dim(model);
@@ -105,7 +106,7 @@ void share_batch(const FitArguments& arguments, const Model& model, std::vector<
   }
 }
 
-int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
+int64_t limit_of(const SearchArguments& arguments, const Hardware& hardware) {
   if (arguments.memory_limit > 0) return arguments.memory_limit;
   if (const int64_t memory = memory_of(hardware); memory > 0) return memory;
   throw UserError(
@@ -139,7 +140,7 @@ class FitsSoFar {
   std::optional<FitTrial> best_;
 };
 
-FitResult found(const FitArguments& arguments, const Model& model, const std::vector<Layout>& layouts,
+FitResult found(const SearchArguments& arguments, const Model& model, const std::vector<Layout>& layouts,
                 const Hardware& hardware, const FitOptions& given, FitsSoFar& so_far) {
   StatusLine status(std::cerr, status_place(arguments.model.quiet));
   using Clock = std::chrono::steady_clock;
@@ -159,21 +160,10 @@ FitResult found(const FitArguments& arguments, const Model& model, const std::ve
   return find_fits(model, layouts, hardware, options);
 }
 
-// For a shell, in quotes where that is needed.
-std::string quoted(const std::string& text) {
-  const bool is_plain = !text.empty() && text.find_first_not_of(
-                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                             "0123456789_./:=,+-@%") == std::string::npos;
-  if (is_plain) return text;
-  std::string made = "'";
-  for (const char c : text) made += c == '\'' ? "'\\''" : std::string(1, c);
-  return made + "'";
-}
-
 // The options with which `mtfc run` does what the trial did.
-std::string run_options(const FitArguments& arguments, const FitTrial& fit, int64_t limit) {
-  std::string text = "--layout " + (arguments.file == "-" ? "FILE" : quoted(arguments.file));
-  for (const std::string& set : arguments.model.sets) text += " --set " + quoted(set);
+std::string run_options(const SearchArguments& arguments, const FitTrial& fit, int64_t limit) {
+  std::string text = "--layout " + (arguments.file == "-" ? "FILE" : shell_word(arguments.file));
+  for (const std::string& set : arguments.model.sets) text += " --set " + shell_word(set);
   if (arguments.model.optimizer) text += " --optimizer " + *arguments.model.optimizer;
   if (arguments.model.dtype) text += " --dtype " + *arguments.model.dtype;
   if (arguments.model.propagate) text += " --propagate";
@@ -184,7 +174,8 @@ std::string run_options(const FitArguments& arguments, const FitTrial& fit, int6
 }
 
 // Says which row the file has, and how to get the layout of another one.
-std::string written_text(const FitArguments& arguments, const FitReport& report, const std::string& options) {
+std::string written_text(const SearchArguments& arguments, const FitReport& report,
+                         const std::string& options) {
   const std::vector<FitTrial>& fits = report.result.fits;
   const int64_t devices = fits.front().layout.mesh.devices();
   std::string text =
@@ -197,10 +188,10 @@ std::string written_text(const FitArguments& arguments, const FitReport& report,
   return text +
          fmt::format(
              "to write a row of other devices instead, name their mesh: --mesh {}, without --devices\n",
-             quoted(to_string(other->layout.mesh)));
+             shell_word(to_string(other->layout.mesh)));
 }
 
-void write(const FitArguments& arguments, const FitReport& report, const Model& model) {
+void write(const SearchArguments& arguments, const FitReport& report, const Model& model) {
   // If the layout goes to standard output, nothing else may.
   if (arguments.file != "-") {
     TableOptions table;
@@ -223,7 +214,12 @@ void write(const FitArguments& arguments, const FitReport& report, const Model& 
 
 }  // namespace
 
-int run_fit(const FitArguments& arguments) {
+size_t thread_count(const SearchArguments& arguments) {
+  return arguments.threads > 0 ? static_cast<size_t>(arguments.threads)
+                               : std::max(1U, std::thread::hardware_concurrency());
+}
+
+int run_fit(const SearchArguments& arguments) {
   const std::vector<Sources> sources = read_sources(arguments.model, meshes_to_fit(arguments));
   std::vector<Diagnostic> warnings;
   auto [model, layouts] = read_model_and_layouts(sources, arguments.model, warnings);
@@ -236,8 +232,9 @@ int run_fit(const FitArguments& arguments) {
   FitsSoFar so_far(limit);
   const InterruptGuard guard(3, [&] { return so_far.text(); });
   const auto start = std::chrono::steady_clock::now();
-  const FitResult result = found(arguments, model, layouts, hardware,
-                                 {limit, arguments.threads, compile_options_of(arguments.model)}, so_far);
+  const FitResult result =
+      found(arguments, model, layouts, hardware,
+            {limit, thread_count(arguments), compile_options_of(arguments.model)}, so_far);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   for (const auto& [layout, why] : result.refused)
     warnings.push_back(plain_warning(fmt::format("{} is left out: {}", to_string(layout.mesh), why)));
