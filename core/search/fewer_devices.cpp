@@ -81,15 +81,9 @@ class Fewer {
     FoundLayout found{without_ones(trial)};
     try {
       const Program program = task_.prepared.compile(found.layout, {name});
-      const EntryPoint& entry = *program.find(name);
-      const std::vector<StepCount> counts = predicted_counts(program, entry);
-      found.step_s = predicted_time(program, entry, counts, task_.hardware).step_s;
+      set_costs(task_, program, predicted_counts(program, *program.find(name)), found);
       if (found.step_s > longest_) return std::nullopt;
       found.memory = task_.prepared.compile(found.layout).arena_bytes();
-      for (const StepCount& count : counts) {
-        found.sent += count.bytes_sent;
-        found.flops += count.flops;
-      }
     } catch (const UserError&) {
       return std::nullopt;
     }

@@ -74,18 +74,6 @@ std::shared_ptr<const CostReport> report_of(const SearchTask& task, const Progra
       cost_report(program, entry, predicted_counts(program, entry), &task.hardware));
 }
 
-// Sets the predicted time of a step, what it sends and what it computes.
-void set_costs(const SearchTask& task, const Program& program, const std::vector<StepCount>& counts,
-               FoundLayout& found) {
-  const EntryPoint& entry = *program.find(task.options.entry);
-  found.step_s = predicted_time(program, entry, counts, task.hardware).step_s;
-  found.sent = found.flops = 0;
-  for (const StepCount& count : counts) {
-    found.sent += count.bytes_sent;
-    found.flops += count.flops;
-  }
-}
-
 // The other entry points matter by their memory alone, so they are compiled only if the step is short enough.
 CompiledLayout compile_layout(const SearchTask& task, Layout layout, double bound,
                               const LayoutRanking& ranking) {

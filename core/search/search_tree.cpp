@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/cost/cost.h"
 #include "core/diagnostics/stop.h"
 #include "core/search/layout_ranking.h"
 #include "core/search/parallel.h"
@@ -44,6 +45,17 @@ SearchTask::SearchTask(const Model& searched, const Hardware& on, const SearchOp
       options(asked),
       prepared(searched, compiling_for(asked, on)),
       parts(prepared.parts(asked.entry)) {}
+
+void set_costs(const SearchTask& task, const Program& program, const std::vector<StepCount>& counts,
+               FoundLayout& found) {
+  const EntryPoint& entry = *program.find(task.options.entry);
+  found.step_s = predicted_time(program, entry, counts, task.hardware).step_s;
+  found.sent = found.flops = 0;
+  for (const StepCount& count : counts) {
+    found.sent += count.bytes_sent;
+    found.flops += count.flops;
+  }
+}
 
 MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixed) {
   MeshSpaces meshes;

@@ -33,6 +33,11 @@ struct SearchTask {
   SearchTask(const Model& searched, const Hardware& on, const SearchOptions& asked);
 };
 
+/// Sets the predicted time of a step, what it sends and what it computes, of a layout that was compiled to `program`.
+/// `counts` are those of the entry point that is timed.
+void set_costs(const SearchTask& task, const Program& program, const std::vector<StepCount>& counts,
+               FoundLayout& found);
+
 /// The rule sets of one mesh, and their bounds once add_bounds() has found them.
 struct MeshSpace {
   SearchSpace space;
