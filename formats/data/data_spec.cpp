@@ -39,6 +39,21 @@ struct Rows {
   std::optional<int64_t> last;
 };
 
+bool is_option(std::string_view part) {
+  const size_t equals = part.find('=');
+  return equals != std::string_view::npos && equals > 0 &&
+         std::all_of(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+// The file that a source names, or nullopt.
+std::optional<std::string> file_of(const std::string& source) {
+  for (const std::string prefix : {"idx:", "text:", "tokens:"})
+    if (source.starts_with(prefix)) return source.substr(prefix.size());
+  if (source.ends_with(".npy")) return source;
+  return std::nullopt;
+}
+
 // A spec taken apart into its source and its options. Malformed specs are refused before any file is opened.
 class SpecReader {
  public:
@@ -48,7 +63,36 @@ class SpecReader {
     settle_file();
     parse();
   }
-  InputData open() const;
+
+  InputData open() const {
+    InputData data;
+    data.input = input_.name;
+    data.spec = spec_;
+    data.scale = scale_;
+    try {
+      switch (kind_) {
+        case SourceKind::kArray:
+          open_array(data, read_npy(file_));
+          break;
+        case SourceKind::kIdx:
+          open_array(data, read_idx(file_));
+          break;
+        case SourceKind::kTokens:
+          data.source = open_tokens();
+          break;
+        case SourceKind::kRandom:
+          data.source = random_;
+          break;
+        case SourceKind::kPresent:
+          data.source = PresentRows{};
+          break;
+      }
+    } catch (const UnreadableFile& error) {
+      throw RunError(
+          fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.text()));
+    }
+    return data;
+  }
 
  private:
   [[noreturn]] void fail(const std::string& message, const std::string& hint = "") const {
@@ -57,25 +101,284 @@ class SpecReader {
     throw UserError(is_option ? fmt::format("{}={}: {}", input_.name, spec_, message) : message, hint,
                     input_.at);
   }
-  void take_apart();
-  void settle_file();
-  void parse();
-  void parse_random();
-  void parse_tokens(bool text);
-  void parse_rows();
-  void check_dtype() const;
-  void check_whole_bounds() const;
-  void check_random_range() const;
-  std::string conversion_hint() const;
-  [[noreturn]] void unknown_source(const std::string& prefix) const;
-  void check_options(const std::vector<std::string>& known) const;
-  const std::string* find(std::string_view key) const;
-  Number number(const std::string& key, const std::string& text) const;
-  double real(const std::string& key, double fallback) const;
-  int64_t count(const std::string& key, const std::string& text) const;
-  std::pair<int64_t, int64_t> rows_of(int64_t available, const std::string& unit) const;
-  void open_array(InputData& data, StoredArray array) const;
-  TokenSource open_tokens() const;
+
+  // File names and calls in expressions may contain commas: a part that is not an option belongs to the
+  // previous one.
+  void take_apart() {
+    size_t start = 0;
+    bool first = true;
+    while (start <= spec_.size()) {
+      const size_t end = std::min(spec_.find(',', start), spec_.size());
+      const std::string part = spec_.substr(start, end - start);
+      if (first)
+        source_ = part;
+      else if (is_option(part))
+        options_.push_back({part.substr(0, part.find('=')), part.substr(part.find('=') + 1)});
+      else
+        (options_.empty() ? source_ : options_.back().value) += "," + part;
+      first = false;
+      start = end + 1;
+    }
+  }
+
+  // A file may be called `run,lr=3.npy`: if what looks like options belongs to the name of a file, the shortest such
+  // name counts.
+  void settle_file() {
+    constexpr auto is_known = [](const Option& option) {
+      for (const char* key : {"rows", "scale", "shift", "split", "width"})
+        if (option.key == key) return true;
+      return false;
+    };
+    std::string source = source_;
+    for (auto next = options_.begin();; ++next) {
+      const std::optional<std::string> file = file_of(source);
+      std::error_code error;
+      if (file && std::all_of(next, options_.end(), is_known) &&
+          std::filesystem::is_regular_file(*file, error)) {
+        source_ = source;
+        options_.erase(options_.begin(), next);
+        return;
+      }
+      if (next == options_.end()) return;
+      source += "," + next->key + "=" + next->value;
+    }
+  }
+
+  void check_options(const std::vector<std::string>& known) const {
+    for (size_t i = 0; i < options_.size(); ++i) {
+      const std::string& key = options_[i].key;
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        const std::string near = did_you_mean(key, known);
+        fail(fmt::format("'{}' is not an option of this source", key),
+             near.empty() && !known.empty() ? fmt::format("options are {}", fmt::join(known, ", ")) : near);
+      }
+      for (size_t j = 0; j < i; ++j)
+        if (options_[j].key == key) fail(fmt::format("'{}' is given twice", key));
+    }
+  }
+
+  const std::string* find(std::string_view key) const {
+    for (const Option& option : options_)
+      if (option.key == key) return &option.value;
+    return nullptr;
+  }
+
+  Number number(const std::string& key, const std::string& text) const {
+    try {
+      return evaluate(text, lookup_);
+    } catch (const ExpressionError& error) {
+      if (error.is_reported()) throw;
+      fail(fmt::format("{}={}: {}", key, text, error.what()), error.hint);
+    }
+  }
+
+  double real(const std::string& key, double fallback) const {
+    const std::string* text = find(key);
+    return text ? to_double(number(key, *text)) : fallback;
+  }
+
+  int64_t count(const std::string& key, const std::string& text) const {
+    const auto value = to_integer(number(key, text));
+    if (!value || *value < 0)
+      fail(fmt::format("{}: '{}' is not a {}", key, text, key == "rows" ? "row number" : "number of tokens"));
+    return *value;
+  }
+
+  void parse() {
+    const size_t colon = source_.find(':');
+    const std::string prefix = colon == std::string::npos ? "" : source_.substr(0, colon);
+    file_ = colon == std::string::npos ? source_ : source_.substr(colon + 1);
+    if (prefix == "random") {
+      kind_ = SourceKind::kRandom;
+      parse_random();
+    } else if (prefix == "text" || prefix == "tokens") {
+      kind_ = SourceKind::kTokens;
+      parse_tokens(prefix == "text");
+    } else if (prefix == "idx" || source_.ends_with(".npy")) {
+      kind_ = prefix == "idx" ? SourceKind::kIdx : SourceKind::kArray;
+      if (kind_ == SourceKind::kArray) file_ = source_;
+      check_options({"rows", "scale"});
+    } else if (source_ == kPresentRows) {
+      kind_ = SourceKind::kPresent;
+      check_options({});
+    } else {
+      unknown_source(prefix);
+    }
+    if (file_.empty()) fail("the name of the file is missing");
+    scale_ = real("scale", 1);
+    parse_rows();
+    check_dtype();
+    if (kind_ == SourceKind::kRandom) check_random_range();
+  }
+
+  // How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
+  std::string conversion_hint() const {
+    // People write `csv:x.csv`, as other sources are written.
+    const size_t colon = source_.find(':');
+    const std::filesystem::path path(colon == std::string::npos ? source_ : source_.substr(colon + 1));
+    const std::string ending = path.extension().string();
+    const std::string array = std::filesystem::path(path).replace_extension(".npy").string();
+    const std::string dtype = !input_.dtype || is_float(*input_.dtype) ? "float32" : "int32";
+    if (ending == ".csv" || ending == ".tsv")
+      return fmt::format(
+          "{} is not read; in Python, numpy.save('{}', numpy.loadtxt('{}', '{}', delimiter='{}')) makes "
+          "an array of it: {}",
+          ending == ".csv" ? "CSV" : "TSV", array, path.string(), dtype, ending == ".csv" ? "," : "\\t",
+          array);
+    for (const char* other : {".npz", ".pt", ".pth", ".parquet", ".h5", ".hdf5"})
+      if (ending == other)
+        return fmt::format("{} files are not read; numpy.save('{}', array) stores one of its arrays", ending,
+                           array);
+    return "";
+  }
+
+  [[noreturn]] void unknown_source(const std::string& prefix) const {
+    std::string hint =
+        did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
+    std::error_code error;
+    if (std::string array = conversion_hint(); !array.empty())
+      hint = std::move(array);
+    else if (std::filesystem::is_regular_file(source_, error))
+      hint = fmt::format("name the kind of file: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy",
+                         source_);
+    fail(fmt::format("unknown source '{}'", source_),
+         hint.empty() ? fmt::format("expected {}", kForms) : hint);
+  }
+
+  void parse_rows() {
+    const std::string* text = find("rows");
+    if (!text) return;
+    const size_t colon = text->find(':');
+    if (colon == std::string::npos) fail(fmt::format("expected rows=A:B, found rows={}", *text));
+    rows_.emplace();
+    if (colon > 0) rows_->first = count("rows", text->substr(0, colon));
+    if (colon + 1 < text->size()) rows_->last = count("rows", text->substr(colon + 1));
+    if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} names no rows", *text));
+  }
+
+  // Refuses combinations that no file could make valid.
+  void check_dtype() const {
+    if (!input_.dtype || is_float(*input_.dtype)) return;
+    const std::string dtype = to_string(*input_.dtype);
+    if (kind_ == SourceKind::kRandom && random_.kind != RandomKind::kInteger)
+      fail(fmt::format("this source gives fractions, but the input '{}' is {}", input_.name, dtype),
+           "random:int,hi=N gives whole numbers");
+    if (scale_ != 1)
+      fail(fmt::format("a scale needs floating point, but the input '{}' is {}", input_.name, dtype));
+  }
+
+  void parse_tokens(bool text) {
+    std::vector<std::string> known = {"shift", "split", "rows", "scale"};
+    if (!text) known.insert(known.begin(), "width");
+    check_options(known);
+    if (const std::string* shift = find("shift"); shift && !shift->empty()) shift_ = count("shift", *shift);
+    const std::string* split = find("split");
+    if (split && *split != "train" && *split != "valid") {
+      const std::string near = did_you_mean(*split, {"train", "valid"});
+      fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
+    }
+    token_ = text ? StoredType::kU8 : StoredType::kU16;
+    const std::string* width = find("width");
+    if (width && *width != "2" && *width != "4")
+      fail(fmt::format("'{}' is not a token width", *width), "2 or 4 bytes");
+    if (width && *width == "4") token_ = StoredType::kU32;
+  }
+
+  void parse_random() {
+    const std::string& kind = file_;
+    if (kind != "normal" && kind != "uniform" && kind != "int") {
+      const std::string near = did_you_mean(kind, {"normal", "uniform", "int"});
+      fail(fmt::format("unknown distribution '{}'", kind),
+           near.empty() ? "known are normal, uniform and int" : near);
+    }
+    if (find("rows")) fail("random numbers never end, so 'rows' can't choose a range of them");
+    if (kind == "normal") return check_options({"scale"});
+    check_options({"lo", "hi", "scale"});
+    random_.kind = kind == "int" ? RandomKind::kInteger : RandomKind::kUniform;
+    random_.low = real("lo", 0);
+    if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers are drawn below it");
+    random_.high = real("hi", 1);
+    if (kind == "int") check_whole_bounds();
+    if (random_.low >= random_.high)
+      fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
+  }
+
+  // Refuses bounds of random:int that are no whole numbers, or that the input's dtype does not hold.
+  void check_whole_bounds() const {
+    constexpr int64_t kExact = int64_t{1} << 53;
+    int64_t bounds[2] = {};
+    for (const char* key : {"lo", "hi"}) {
+      const std::string* text = find(key);
+      const std::optional<int64_t> bound = text ? to_integer(number(key, *text)) : 0;
+      if (!bound && std::abs(real(key, 0)) <= kExact)
+        fail("'lo' and 'hi' of random:int must be whole numbers");
+      if (!bound || *bound > kExact || *bound < -kExact)
+        fail(fmt::format("{}={} is beyond 2^53, up to which random:int can draw every whole number", key,
+                         *text));
+      bounds[key == std::string_view("hi")] = *bound;
+    }
+    if (!input_.dtype || is_float(*input_.dtype) || *input_.dtype == DType::kI64) return;
+    const bool is_bool = *input_.dtype == DType::kBool;
+    const int64_t first = is_bool ? 0 : std::numeric_limits<int32_t>::min();
+    const int64_t last = is_bool ? 1 : std::numeric_limits<int32_t>::max();
+    if (bounds[0] >= first && bounds[1] <= last + 1) return;
+    fail(fmt::format("random:int draws from {} to {} here, but the input '{}' is {}, which holds {} to {}",
+                     bounds[0], bounds[1] - 1, input_.name, to_string(*input_.dtype), first, last),
+         is_bool ? "random:int,hi=2 draws both" : "");
+  }
+
+  // Refuses numbers that become infinite in the input.
+  void check_random_range() const {
+    constexpr double kMostDeviations = 10;  // more than any that is drawn
+    const double most =
+        random_.kind == RandomKind::kNormal
+            ? kMostDeviations
+            : std::max({std::abs(random_.low), std::abs(random_.high), random_.high - random_.low});
+    const double scaled = most * std::abs(scale_);
+    if (!std::isfinite(scaled) || (input_.dtype == DType::kF32 && !fits_f32(scaled)) ||
+        (input_.dtype == DType::kBF16 && !fits_bf16(scaled)))
+      fail(fmt::format("random numbers of up to {:.3g} are beyond the range of {}", scaled,
+                       to_string(input_.dtype.value_or(DType::kF64))));
+  }
+
+  // The range that `rows` selects from `available` rows.
+  std::pair<int64_t, int64_t> rows_of(int64_t available, const std::string& unit) const {
+    if (!rows_) return {0, available};
+    const int64_t last = rows_->last.value_or(available);
+    if (last > available)
+      fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_, available, unit));
+    if (rows_->first >= last)
+      fail(fmt::format("rows={} names no rows: {} has {}", *find("rows"), file_, available));
+    return {rows_->first, last};
+  }
+
+  void open_array(InputData& data, StoredArray array) const {
+    if (rows_) {
+      if (array.shape.empty()) fail("an array without dimensions has no 'rows'");
+      data.rows = rows_of(array.shape[0], "rows");
+    }
+    data.source = std::move(array);
+  }
+
+  // Rows are tokens here; `split` applies to the selected rows.
+  TokenSource open_tokens() const {
+    TokenSource source;
+    source.shift = shift_;
+    source.tokens = read_tokens(file_, token_);
+    if (!find("width") && looks_four_bytes_wide(source.tokens))
+      fail(fmt::format("tokens of 2 bytes are read from {}, but its tokens seem to have 4, as every second "
+                       "one of these "
+                       "is next to 0",
+                       file_),
+           "give width=4, or width=2 if that is right");
+    auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");
+    if (const std::string* split = find("split"))
+      (*split == "train" ? last : first) = last - (last - first) / kValidShare;
+    source.first = first;
+    source.tokens.shape = {last - first};
+    source.tokens.data += first * size_of(token_);
+    return source;
+  }
 
   const FedInput& input_;
   const std::string& spec_;
@@ -90,325 +393,6 @@ class SpecReader {
   StoredType token_ = StoredType::kU8;
   int64_t shift_ = 0;
 };
-
-bool is_option(std::string_view part) {
-  const size_t equals = part.find('=');
-  return equals != std::string_view::npos && equals > 0 &&
-         std::all_of(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(equals),
-                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-}
-
-// File names and calls in expressions may contain commas: a part that is not an option belongs to the
-// previous one.
-void SpecReader::take_apart() {
-  size_t start = 0;
-  bool first = true;
-  while (start <= spec_.size()) {
-    const size_t end = std::min(spec_.find(',', start), spec_.size());
-    const std::string part = spec_.substr(start, end - start);
-    if (first)
-      source_ = part;
-    else if (is_option(part))
-      options_.push_back({part.substr(0, part.find('=')), part.substr(part.find('=') + 1)});
-    else
-      (options_.empty() ? source_ : options_.back().value) += "," + part;
-    first = false;
-    start = end + 1;
-  }
-}
-
-// The file that a source names, or nullopt.
-std::optional<std::string> file_of(const std::string& source) {
-  for (const std::string prefix : {"idx:", "text:", "tokens:"})
-    if (source.starts_with(prefix)) return source.substr(prefix.size());
-  if (source.ends_with(".npy")) return source;
-  return std::nullopt;
-}
-
-// A file may be called `run,lr=3.npy`: if what looks like options belongs to the name of a file, the shortest such name
-// counts.
-void SpecReader::settle_file() {
-  constexpr auto is_known = [](const Option& option) {
-    for (const char* key : {"rows", "scale", "shift", "split", "width"})
-      if (option.key == key) return true;
-    return false;
-  };
-  std::string source = source_;
-  for (auto next = options_.begin();; ++next) {
-    const std::optional<std::string> file = file_of(source);
-    std::error_code error;
-    if (file && std::all_of(next, options_.end(), is_known) &&
-        std::filesystem::is_regular_file(*file, error)) {
-      source_ = source;
-      options_.erase(options_.begin(), next);
-      return;
-    }
-    if (next == options_.end()) return;
-    source += "," + next->key + "=" + next->value;
-  }
-}
-
-void SpecReader::check_options(const std::vector<std::string>& known) const {
-  for (size_t i = 0; i < options_.size(); ++i) {
-    const std::string& key = options_[i].key;
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      const std::string near = did_you_mean(key, known);
-      fail(fmt::format("'{}' is not an option of this source", key),
-           near.empty() && !known.empty() ? fmt::format("options are {}", fmt::join(known, ", ")) : near);
-    }
-    for (size_t j = 0; j < i; ++j)
-      if (options_[j].key == key) fail(fmt::format("'{}' is given twice", key));
-  }
-}
-
-const std::string* SpecReader::find(std::string_view key) const {
-  for (const Option& option : options_)
-    if (option.key == key) return &option.value;
-  return nullptr;
-}
-
-Number SpecReader::number(const std::string& key, const std::string& text) const {
-  try {
-    return evaluate(text, lookup_);
-  } catch (const ExpressionError& error) {
-    if (error.is_reported()) throw;
-    fail(fmt::format("{}={}: {}", key, text, error.what()), error.hint);
-  }
-}
-
-double SpecReader::real(const std::string& key, double fallback) const {
-  const std::string* text = find(key);
-  return text ? to_double(number(key, *text)) : fallback;
-}
-
-int64_t SpecReader::count(const std::string& key, const std::string& text) const {
-  const auto value = to_integer(number(key, text));
-  if (!value || *value < 0)
-    fail(fmt::format("{}: '{}' is not a {}", key, text, key == "rows" ? "row number" : "number of tokens"));
-  return *value;
-}
-
-void SpecReader::parse() {
-  const size_t colon = source_.find(':');
-  const std::string prefix = colon == std::string::npos ? "" : source_.substr(0, colon);
-  file_ = colon == std::string::npos ? source_ : source_.substr(colon + 1);
-  if (prefix == "random") {
-    kind_ = SourceKind::kRandom;
-    parse_random();
-  } else if (prefix == "text" || prefix == "tokens") {
-    kind_ = SourceKind::kTokens;
-    parse_tokens(prefix == "text");
-  } else if (prefix == "idx" || source_.ends_with(".npy")) {
-    kind_ = prefix == "idx" ? SourceKind::kIdx : SourceKind::kArray;
-    if (kind_ == SourceKind::kArray) file_ = source_;
-    check_options({"rows", "scale"});
-  } else if (source_ == kPresentRows) {
-    kind_ = SourceKind::kPresent;
-    check_options({});
-  } else {
-    unknown_source(prefix);
-  }
-  if (file_.empty()) fail("the name of the file is missing");
-  scale_ = real("scale", 1);
-  parse_rows();
-  check_dtype();
-  if (kind_ == SourceKind::kRandom) check_random_range();
-}
-
-// How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
-std::string SpecReader::conversion_hint() const {
-  // People write `csv:x.csv`, as other sources are written.
-  const size_t colon = source_.find(':');
-  const std::filesystem::path path(colon == std::string::npos ? source_ : source_.substr(colon + 1));
-  const std::string ending = path.extension().string();
-  const std::string array = std::filesystem::path(path).replace_extension(".npy").string();
-  const std::string dtype = !input_.dtype || is_float(*input_.dtype) ? "float32" : "int32";
-  if (ending == ".csv" || ending == ".tsv")
-    return fmt::format(
-        "{} is not read; in Python, numpy.save('{}', numpy.loadtxt('{}', '{}', delimiter='{}')) makes "
-        "an array of it: {}",
-        ending == ".csv" ? "CSV" : "TSV", array, path.string(), dtype, ending == ".csv" ? "," : "\\t", array);
-  for (const char* other : {".npz", ".pt", ".pth", ".parquet", ".h5", ".hdf5"})
-    if (ending == other)
-      return fmt::format("{} files are not read; numpy.save('{}', array) stores one of its arrays", ending,
-                         array);
-  return "";
-}
-
-void SpecReader::unknown_source(const std::string& prefix) const {
-  std::string hint =
-      did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
-  std::error_code error;
-  if (std::string array = conversion_hint(); !array.empty())
-    hint = std::move(array);
-  else if (std::filesystem::is_regular_file(source_, error))
-    hint =
-        fmt::format("name the kind of file: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy", source_);
-  fail(fmt::format("unknown source '{}'", source_), hint.empty() ? fmt::format("expected {}", kForms) : hint);
-}
-
-void SpecReader::parse_rows() {
-  const std::string* text = find("rows");
-  if (!text) return;
-  const size_t colon = text->find(':');
-  if (colon == std::string::npos) fail(fmt::format("expected rows=A:B, found rows={}", *text));
-  rows_.emplace();
-  if (colon > 0) rows_->first = count("rows", text->substr(0, colon));
-  if (colon + 1 < text->size()) rows_->last = count("rows", text->substr(colon + 1));
-  if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} names no rows", *text));
-}
-
-// Refuses combinations that no file could make valid.
-void SpecReader::check_dtype() const {
-  if (!input_.dtype || is_float(*input_.dtype)) return;
-  const std::string dtype = to_string(*input_.dtype);
-  if (kind_ == SourceKind::kRandom && random_.kind != RandomKind::kInteger)
-    fail(fmt::format("this source gives fractions, but the input '{}' is {}", input_.name, dtype),
-         "random:int,hi=N gives whole numbers");
-  if (scale_ != 1)
-    fail(fmt::format("a scale needs floating point, but the input '{}' is {}", input_.name, dtype));
-}
-
-void SpecReader::parse_tokens(bool text) {
-  std::vector<std::string> known = {"shift", "split", "rows", "scale"};
-  if (!text) known.insert(known.begin(), "width");
-  check_options(known);
-  if (const std::string* shift = find("shift"); shift && !shift->empty()) shift_ = count("shift", *shift);
-  const std::string* split = find("split");
-  if (split && *split != "train" && *split != "valid") {
-    const std::string near = did_you_mean(*split, {"train", "valid"});
-    fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
-  }
-  token_ = text ? StoredType::kU8 : StoredType::kU16;
-  const std::string* width = find("width");
-  if (width && *width != "2" && *width != "4")
-    fail(fmt::format("'{}' is not a token width", *width), "2 or 4 bytes");
-  if (width && *width == "4") token_ = StoredType::kU32;
-}
-
-void SpecReader::parse_random() {
-  const std::string& kind = file_;
-  if (kind != "normal" && kind != "uniform" && kind != "int") {
-    const std::string near = did_you_mean(kind, {"normal", "uniform", "int"});
-    fail(fmt::format("unknown distribution '{}'", kind),
-         near.empty() ? "known are normal, uniform and int" : near);
-  }
-  if (find("rows")) fail("random numbers never end, so 'rows' can't choose a range of them");
-  if (kind == "normal") return check_options({"scale"});
-  check_options({"lo", "hi", "scale"});
-  random_.kind = kind == "int" ? RandomKind::kInteger : RandomKind::kUniform;
-  random_.low = real("lo", 0);
-  if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers are drawn below it");
-  random_.high = real("hi", 1);
-  if (kind == "int") check_whole_bounds();
-  if (random_.low >= random_.high) fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
-}
-
-// Refuses bounds of random:int that are no whole numbers, or that the input's dtype does not hold.
-void SpecReader::check_whole_bounds() const {
-  constexpr int64_t kExact = int64_t{1} << 53;
-  int64_t bounds[2] = {};
-  for (const char* key : {"lo", "hi"}) {
-    const std::string* text = find(key);
-    const std::optional<int64_t> bound = text ? to_integer(number(key, *text)) : 0;
-    if (!bound && std::abs(real(key, 0)) <= kExact) fail("'lo' and 'hi' of random:int must be whole numbers");
-    if (!bound || *bound > kExact || *bound < -kExact)
-      fail(fmt::format("{}={} is beyond 2^53, up to which random:int can draw every whole number", key,
-                       *text));
-    bounds[key == std::string_view("hi")] = *bound;
-  }
-  if (!input_.dtype || is_float(*input_.dtype) || *input_.dtype == DType::kI64) return;
-  const bool is_bool = *input_.dtype == DType::kBool;
-  const int64_t first = is_bool ? 0 : std::numeric_limits<int32_t>::min();
-  const int64_t last = is_bool ? 1 : std::numeric_limits<int32_t>::max();
-  if (bounds[0] >= first && bounds[1] <= last + 1) return;
-  fail(fmt::format("random:int draws from {} to {} here, but the input '{}' is {}, which holds {} to {}",
-                   bounds[0], bounds[1] - 1, input_.name, to_string(*input_.dtype), first, last),
-       is_bool ? "random:int,hi=2 draws both" : "");
-}
-
-// Refuses numbers that become infinite in the input.
-void SpecReader::check_random_range() const {
-  constexpr double kMostDeviations = 10;  // more than any that is drawn
-  const double most =
-      random_.kind == RandomKind::kNormal
-          ? kMostDeviations
-          : std::max({std::abs(random_.low), std::abs(random_.high), random_.high - random_.low});
-  const double scaled = most * std::abs(scale_);
-  if (!std::isfinite(scaled) || (input_.dtype == DType::kF32 && !fits_f32(scaled)) ||
-      (input_.dtype == DType::kBF16 && !fits_bf16(scaled)))
-    fail(fmt::format("random numbers of up to {:.3g} are beyond the range of {}", scaled,
-                     to_string(input_.dtype.value_or(DType::kF64))));
-}
-
-// The range that `rows` selects from `available` rows.
-std::pair<int64_t, int64_t> SpecReader::rows_of(int64_t available, const std::string& unit) const {
-  if (!rows_) return {0, available};
-  const int64_t last = rows_->last.value_or(available);
-  if (last > available) fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_, available, unit));
-  if (rows_->first >= last)
-    fail(fmt::format("rows={} names no rows: {} has {}", *find("rows"), file_, available));
-  return {rows_->first, last};
-}
-
-void SpecReader::open_array(InputData& data, StoredArray array) const {
-  if (rows_) {
-    if (array.shape.empty()) fail("an array without dimensions has no 'rows'");
-    data.rows = rows_of(array.shape[0], "rows");
-  }
-  data.source = std::move(array);
-}
-
-// Rows are tokens here; `split` applies to the selected rows.
-TokenSource SpecReader::open_tokens() const {
-  TokenSource source;
-  source.shift = shift_;
-  source.tokens = read_tokens(file_, token_);
-  if (!find("width") && looks_four_bytes_wide(source.tokens))
-    fail(
-        fmt::format(
-            "tokens of 2 bytes are read from {}, but its tokens seem to have 4, as every second one of these "
-            "is next to 0",
-            file_),
-        "give width=4, or width=2 if that is right");
-  auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");
-  if (const std::string* split = find("split"))
-    (*split == "train" ? last : first) = last - (last - first) / kValidShare;
-  source.first = first;
-  source.tokens.shape = {last - first};
-  source.tokens.data += first * size_of(token_);
-  return source;
-}
-
-InputData SpecReader::open() const {
-  InputData data;
-  data.input = input_.name;
-  data.spec = spec_;
-  data.scale = scale_;
-  try {
-    switch (kind_) {
-      case SourceKind::kArray:
-        open_array(data, read_npy(file_));
-        break;
-      case SourceKind::kIdx:
-        open_array(data, read_idx(file_));
-        break;
-      case SourceKind::kTokens:
-        data.source = open_tokens();
-        break;
-      case SourceKind::kRandom:
-        data.source = random_;
-        break;
-      case SourceKind::kPresent:
-        data.source = PresentRows{};
-        break;
-    }
-  } catch (const UnreadableFile& error) {
-    throw RunError(
-        fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.text()));
-  }
-  return data;
-}
 
 }  // namespace
 
