@@ -284,14 +284,6 @@ Mesh parse_mesh(std::string_view text) {
   return mesh;
 }
 
-std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh) {
-  DiagnosticSink sink;
-  std::vector<Diagnostic> none;
-  std::vector<Rule> rules = short_layout(text, mesh, sink).rules;
-  sink.finish(none);
-  return rules;
-}
-
 Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings, LayoutExtras* extras) {
   DiagnosticSink sink;
   Layout layout;

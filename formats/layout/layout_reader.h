@@ -13,9 +13,8 @@
 
 namespace mtfc {
 
-/// All throw one UserError with all mistakes. check_rules checks that a rule's dimension exists.
+/// Reads the short form. Throws one UserError with all mistakes.
 Mesh parse_mesh(std::string_view text);
-std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh);
 
 /// The sources of a layout on the command line. A mesh or rules given as flags replace those of the file.
 struct LayoutSources {

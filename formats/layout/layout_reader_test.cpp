@@ -18,6 +18,13 @@ std::string complaint(const std::function<void()>& action) {
   return "";
 }
 
+std::vector<Rule> parse_rules(const std::string& text, const Mesh& mesh) {
+  LayoutSources sources;
+  sources.mesh = to_string(mesh);
+  sources.rules = text;
+  return read_layout(sources).rules;
+}
+
 }  // namespace
 
 TEST_CASE("short forms") {
