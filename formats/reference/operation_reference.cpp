@@ -35,6 +35,16 @@ std::string wrapped(const std::string& first, const std::string& text, size_t in
   return result + "\n";
 }
 
+// A line `  name  text` for each entry, with all texts in one column.
+std::string listed(const std::vector<std::pair<std::string, std::string>>& entries, int width) {
+  size_t longest = 0;
+  for (const auto& [name, about] : entries) longest = std::max(longest, name.size());
+  std::string text;
+  for (const auto& [name, about] : entries)
+    text += wrapped(fmt::format("  {:<{}}  ", name, longest), about, longest + 4, width);
+  return text;
+}
+
 std::string family_name(Family family) {
   static constexpr auto kNames =
       std::to_array<EnumName<Family>>({{Family::kElementwise, "element by element"},
@@ -113,28 +123,19 @@ std::string roles_text(const OpDef& op, const Example& example, const std::vecto
                                                     2, width);
   const std::vector<Factor> factors = op.roles({example.attributes, operands}, results);
   if (factors.empty()) return "";
-  size_t longest = 0;
+  std::vector<std::pair<std::string, std::string>> entries;
   for (const Factor& factor : factors)
-    longest = std::max(longest, factor_name(factor, operands, results).size());
-  std::string text = "\nIf dimensions of the example are split:\n";
-  for (const Factor& factor : factors)
-    text += wrapped(fmt::format("  {:<{}}  ", factor_name(factor, operands, results), longest), role(factor),
-                    longest + 4, width);
-  return text;
+    entries.emplace_back(factor_name(factor, operands, results), role(factor));
+  return "\nIf dimensions of the example are split:\n" + listed(entries, width);
 }
 
 std::string attributes_text(const Signature& signature, int width) {
-  std::string text;
-  size_t longest = 0;
-  for (const AttributeSpec& spec : signature.attributes)
-    if (!spec.by_compiler) longest = std::max(longest, spec.name.size());
+  std::vector<std::pair<std::string, std::string>> entries;
   for (const AttributeSpec& spec : signature.attributes)
     if (!spec.by_compiler)
-      text +=
-          wrapped(fmt::format("  {:<{}}  ", spec.name, longest),
-                  fmt::format("{}{}: {}", type_text(spec.type), spec.required ? ", required" : "", spec.doc),
-                  longest + 4, width);
-  return text.empty() ? "" : "\nAttributes:\n" + text;
+      entries.emplace_back(spec.name, fmt::format("{}{}: {}", type_text(spec.type),
+                                                  spec.required ? ", required" : "", spec.doc));
+  return entries.empty() ? "" : "\nAttributes:\n" + listed(entries, width);
 }
 
 // Writes the elements as nested JSON lists, with the sizes of the dimensions. Elements of a bool tensor are written as
@@ -194,12 +195,9 @@ std::string definitions(const JsonValue& object, std::string_view key, const std
                         int width) {
   const JsonValue* list = object.find(key);
   if (!list || list->members.empty()) return "";
-  size_t longest = 0;
-  for (const JsonMember& member : list->members) longest = std::max(longest, member.key.size());
-  std::string text = heading + "\n";
-  for (const JsonMember& member : list->members)
-    text += wrapped(fmt::format("  {:<{}}  ", member.key, longest), member.value.text, longest + 4, width);
-  return text;
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const JsonMember& member : list->members) entries.emplace_back(member.key, member.value.text);
+  return heading + "\n" + listed(entries, width);
 }
 
 // Each with its dimensions: `w [model, gates]`. A variable that is made in one of several ways is a list of these.

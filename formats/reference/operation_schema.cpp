@@ -7,13 +7,16 @@
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
 #include "formats/reference/operation_reference.h"
+#include "formats/reference/output_parts.h"
 #include "formats/reference/schema_parts.h"
 
 namespace mtfc {
 namespace {
 
+using namespace output_parts;
+
 Json window_schema() {
-  const Json name = {{"type", "string"}}, number = {{"type", {"integer", "string"}}};
+  const Json name = text(), number = {{"type", {"integer", "string"}}};
   const auto described = [](Json schema, const char* doc) {
     schema["description"] = doc;
     return schema;
@@ -28,7 +31,7 @@ Json window_schema() {
 }
 
 Json attribute_schema(AttributeType type) {
-  const Json name = {{"type", "string"}}, names = {{"type", "array"}, {"items", name}};
+  const Json name = text(), names = {{"type", "array"}, {"items", name}};
   switch (type) {
     case AttributeType::kFlag:
       return {{"type", {"boolean", "string"}}};
@@ -98,7 +101,7 @@ Json operation_definition(const Signature& signature) {
 Json call_definition(const std::string& kind) {
   Json properties = common_keys(kind);
   std::vector<std::string> required = {"op"};
-  const Json block = {{"type", "string"}, {"description", "the name of a block"}};
+  const Json block = text("the name of a block");
   properties["in"] = operands_schema(0, -1);
   properties["bind"] = map_schema({{"type", {"number", "string"}}},
                                   "the block's dimensions and params, and what they are here");
@@ -118,7 +121,7 @@ Json call_definition(const std::string& kind) {
 
 Json assign_definition() {
   return object_schema({{"op", {{"const", "assign"}}},
-                        {"variable", {{"type", "string"}}},
+                        {"variable", text()},
                         {"in", operands_schema(1, 1)},
                         {"when", reference("condition")},
                         {"doc", text_schema()}},
@@ -127,9 +130,8 @@ Json assign_definition() {
 
 Json gradients_definition() {
   Json properties = common_keys("gradients");
-  properties["of"] = {{"type", "string"}};
-  properties["in"] = {
-      {"anyOf", {{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}}}};
+  properties["of"] = text();
+  properties["in"] = {{"anyOf", {text(), texts()}}};
   return object_schema(std::move(properties), {"op", "of", "in"});
 }
 
@@ -185,7 +187,7 @@ Json lr_factors_schema() {
 Json optimizer_schema() {
   std::vector<std::string> kinds;
   Json branches = Json::array();
-  const Json patterns = {{"type", "array"}, {"items", {{"type", "string"}}}};
+  const Json patterns = texts();
   for (const OptimizerDef* optimizer : all_optimizers()) {
     kinds.emplace_back(optimizer->name);
     Json properties = {{"kind", {{"const", optimizer->name}}},
@@ -203,7 +205,7 @@ Json optimizer_schema() {
     }
     if (optimizer->factors)
       properties["factored"] = map_schema(
-          {{"type", "array"}, {"items", {{"type", "string"}}}, {"maxItems", 2}},
+          {{"type", "array"}, {"items", text()}, {"maxItems", 2}},
           "patterns of variables, each with the two dimensions over which means are kept, or none");
     branches.push_back({{"if", {{"properties", {{"kind", {{"const", optimizer->name}}}}}}},
                         {"then", described(object_schema(std::move(properties), required), optimizer->doc)}});

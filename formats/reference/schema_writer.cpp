@@ -7,22 +7,23 @@
 #include "core/program/program.h"
 #include "formats/json/ordered_json.h"
 #include "formats/reference/operation_schema.h"
+#include "formats/reference/output_parts.h"
 #include "formats/reference/schema_parts.h"
 
 namespace mtfc {
 namespace {
 
+using namespace output_parts;
+
 // The text of the schema of a file that people write. It may name its schema.
 std::string file_schema_text(const Json& head, Json body, const Json& definitions) {
-  body["properties"]["$schema"] = {{"type", "string"},
-                                   {"description", "the schema of this file, for editors"}};
+  body["properties"]["$schema"] = text("the schema of this file, for editors");
   return schema_text(head, body, definitions);
 }
 
 Json axes_schema() {
-  return {{"anyOf",
-           {{{"type", "string"}},
-            {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"uniqueItems", true}}}}};
+  return {
+      {"anyOf", {text(), {{"type", "array"}, {"items", text()}, {"minItems", 1}, {"uniqueItems", true}}}}};
 }
 
 Json sharding_schema() {
@@ -49,11 +50,8 @@ Json declaration_schema() {
       {{"dims", reference("names")},
        {"dtype", reference("dtype")},
        {"init", reference("init")},
-       {"trainable",
-        {{"type", "boolean"}, {"description", "true (the default) if the optimizer changes it"}}},
-       {"cache",
-        {{"type", "boolean"},
-         {"description", "true for a cache of decode, which is zero before the first token"}}},
+       {"trainable", flag("true (the default) if the optimizer changes it")},
+       {"cache", flag("true for a cache of decode, which is zero before the first token")},
        {"holds",
         {{"type", "string"},
          {"minLength", 1},
@@ -109,7 +107,7 @@ Json block_schema() {
       {{"doc", text_schema()},
        {"dims",
         map_schema(
-            {{"type", "string"}},
+            text(),
             "formal dimensions, each with the dimension that it stands for unless a call binds another")},
        {"params", map_schema(reference("number"),
                              "params, each with the value that it has unless a call binds another")},
@@ -127,15 +125,15 @@ Json decode_schema() {
                                                  {"token", "position"})},
                         {"variables", map_schema(reference("variable"), "caches")},
                         {"ops", reference("ops")},
-                        {"outputs", object_schema({{"logits", {{"type", "string"}}}}, {"logits"})},
+                        {"outputs", object_schema({{"logits", text()}}, {"logits"})},
                         {"equal_if", reference("condition")}},
                        {"inputs", "ops", "outputs"});
 }
 
 Json train_schema() {
-  const Json patterns = {{"type", "array"}, {"items", {{"type", "string"}}}};
+  const Json patterns = texts();
   const Json optimizer = reference("optimizer");
-  return object_schema({{"loss", {{"type", "string"}, {"description", "the scalar to minimize"}}},
+  return object_schema({{"loss", text("the scalar to minimize")},
                         {"optimizer", if_list({{"items", optimizer},
                                                {"minItems", 1},
                                                {"description", "optimizers of which \"when\" chooses one"}},
@@ -152,7 +150,7 @@ Json train_schema() {
 Json model_definitions() {
   Json definitions = {
       {"name", {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_/-]*$"}}},
-      {"names", {{"type", "array"}, {"items", {{"type", "string"}}}, {"uniqueItems", true}}},
+      {"names", {{"type", "array"}, {"items", text()}, {"uniqueItems", true}}},
       {"one_or_more_names",
        {{"anyOf",
          {reference("name"), {{"type", "array"}, {"items", reference("name")}, {"uniqueItems", true}}}}}},
@@ -160,7 +158,7 @@ Json model_definitions() {
        {{"type", {"number", "string"}}, {"description", "a number, or an expression over params and dims"}}},
       {"size",
        {{"description", "a whole number above 0, or an expression over params and dims"},
-        {"anyOf", {{{"type", "integer"}, {"minimum", 1}}, {{"type", "string"}}}}}},
+        {"anyOf", {{{"type", "integer"}, {"minimum", 1}}, text()}}}},
       {"condition",
        {{"type", {"number", "string"}},
         {"description", "an expression: if its value is 0, this does not exist"}}},
@@ -354,8 +352,8 @@ std::string model_schema() {
        {"blocks", map_schema(reference("block"), "sub-graphs that can be used several times")},
        {"ops", reference("ops")},
        {"train", train_schema()},
-       {"outputs", {{"type", "array"}, {"items", {{"type", "string"}}}, {"uniqueItems", true}}},
-       {"data", map_schema({{"type", "string"}}, "the source of each input, as after --input NAME=")},
+       {"outputs", {{"type", "array"}, {"items", text()}, {"uniqueItems", true}}},
+       {"data", map_schema(text(), "the source of each input, as after --input NAME=")},
        {"precision", precision_schema()},
        {"decode", decode_schema()}},
       {"mtfc"});
@@ -364,22 +362,19 @@ std::string model_schema() {
 }
 
 std::string layout_schema() {
-  Json limit = object_schema(
-      {{"in", {{"type", "string"}, {"description", "a tensor, or a pattern of names"}}}}, {"in"});
+  Json limit = object_schema({{"in", text("a tensor, or a pattern of names")}}, {"in"});
   limit["description"] = "limits the rule to the tensors whose names match";
-  const Json rule = {
-      {"type", "array"},
-      {"prefixItems", {{{"type", "string"}, {"description", "a dimension"}}, axes_schema(), limit}},
-      {"minItems", 2},
-      {"maxItems", 3}};
+  const Json rule = {{"type", "array"},
+                     {"prefixItems", {text("a dimension"), axes_schema(), limit}},
+                     {"minItems", 2},
+                     {"maxItems", 3}};
   const Json axis_name = {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
   const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
   const Json axis = {
       {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
   Json found_for = object_schema(
-      {{"model", {{"type", "string"}, {"description", "its name"}}},
-       {"sizes",
-        map_schema({{"type", "integer"}}, "of its dimensions, and its params that are whole numbers")}},
+      {{"model", text("its name")},
+       {"sizes", map_schema(any_whole(), "of its dimensions, and its params that are whole numbers")}},
       {"model", "sizes"});
   found_for["description"] = "the model that a search has found the layout for";
   const Json body = object_schema(
@@ -397,26 +392,19 @@ std::string layout_schema() {
        {"shardings",
         map_schema(sharding_schema(),
                    "annotations: the sharding of a tensor, or of all tensors whose names match a pattern")},
-       {"propagate",
-        {{"type", "boolean"},
-         {"description", "choose the shardings that neither rules nor annotations fix"}}},
+       {"propagate", flag("choose the shardings that neither rules nor annotations fix")},
        {"shard_state_over", axes_schema()},
        {"shard_gradients",
-        {{"type", "boolean"},
-         {"description",
-          "false: microbatches add up whole gradients, which are split when the last one is done"}}},
-       {"shard_variables",
-        {{"type", "boolean"},
-         {"description", "split the trained variables like the state of the optimizer"}}},
+        flag("false: microbatches add up whole gradients, which are split when the last one is done")},
+       {"shard_variables", flag("split the trained variables like the state of the optimizer")},
        {"regather",
-        if_list({{"items", {{"type", "string"}}},
+        if_list({{"items", text()},
                  {"description", "patterns of variables that are gathered anew for the backward pass"}},
-                {{"type", "string"}})},
+                text())},
        {"ring",
-        map_schema({{"type", "boolean"}},
+        map_schema(flag(),
                    "whether products run in turns, by the names of their results or patterns of names")},
-       {"device_order",
-        {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}, {"uniqueItems", true}}},
+       {"device_order", {{"type", "array"}, {"items", whole()}, {"uniqueItems", true}}},
        {"found_for", found_for},
        {"doc", text_schema()}},
       {});
