@@ -331,21 +331,19 @@ int64_t Processes::maximum(int64_t value) {
 }
 
 void Processes::maximum(std::span<int64_t> values) {
-  if (!state_) return;
-  watchdog_->pass();
-  MPI_Request request;
-  check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
-                             MPI_MAX, state_->comm, &request),
-            "MPI_Iallreduce_c");
-  wait_for(request, waiting());
+  all_reduce(values, false);
 }
 
 void Processes::sum(std::span<int64_t> values) {
+  all_reduce(values, true);
+}
+
+void Processes::all_reduce(std::span<int64_t> values, bool adds) {
   if (!state_) return;
   watchdog_->pass();
   MPI_Request request;
   check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
-                             MPI_SUM, state_->comm, &request),
+                             adds ? MPI_SUM : MPI_MAX, state_->comm, &request),
             "MPI_Iallreduce_c");
   wait_for(request, waiting());
 }

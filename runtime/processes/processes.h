@@ -94,6 +94,7 @@ class Processes {
   void find_node();
   void find_neighbours();
   void connect_all();
+  void all_reduce(std::span<int64_t> values, bool adds);
   void all_gather(const void* own, size_t bytes, void* all);
   std::vector<uint64_t> all_gather(uint64_t value);
 
