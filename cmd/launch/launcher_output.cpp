@@ -36,10 +36,6 @@ const std::string_view kStarts[] = {
     kCodeLine,
 };
 
-bool starts_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 // Returns the numbers in `[node] 0,0,9,0 [other] 0,0`.
 std::vector<int> statuses_in(std::string_view codes) {
   std::vector<int> statuses;
@@ -73,7 +69,7 @@ std::string LauncherOutput::pass(std::string_view bytes) {
   // An unfinished line of a rank may be followed by one of the launcher's, whose first characters are held
   // back as well.
   size_t kept = std::min(line_.size(), kOwn.size() - 1);
-  while (kept > 0 && !starts_with(kOwn, std::string_view(line_).substr(line_.size() - kept))) --kept;
+  while (kept > 0 && !kOwn.starts_with(std::string_view(line_).substr(line_.size() - kept))) --kept;
   passed.append(line_, 0, line_.size() - kept);
   line_.erase(0, line_.size() - kept);
   line_begun_ = true;
@@ -98,43 +94,43 @@ void LauncherOutput::end_line(std::string& passed) {
 }
 
 bool LauncherOutput::is_launchers() const {
-  if (in_codes_ && !line_begun_ && starts_with(line_, "[") && !statuses_in(line_).empty()) return true;
-  if (line_begun_) return starts_with(line_, kOwn);
-  if (starts_with(line_, "Abort(")) return line_.find(kAbort) != std::string::npos;
+  if (in_codes_ && !line_begun_ && line_.starts_with("[") && !statuses_in(line_).empty()) return true;
+  if (line_begun_) return line_.starts_with(kOwn);
+  if (line_.starts_with("Abort(")) return line_.find(kAbort) != std::string::npos;
   return std::any_of(std::begin(kStarts), std::end(kStarts),
-                     [&](std::string_view start) { return starts_with(line_, start); });
+                     [&](std::string_view start) { return line_.starts_with(start); });
 }
 
 bool LauncherOutput::may_be_launchers() const {
   const auto fits = [&](std::string_view start) {
-    return starts_with(line_, start) || starts_with(start, line_);
+    return line_.starts_with(start) || start.starts_with(line_);
   };
-  if (in_codes_ && !line_begun_ && starts_with(line_, "[")) return true;
+  if (in_codes_ && !line_begun_ && line_.starts_with("[")) return true;
   return line_begun_ ? fits(kOwn) : std::any_of(std::begin(kStarts), std::end(kStarts), fits);
 }
 
 void LauncherOutput::learn() {
-  if (const size_t at = line_.find(kRunningAt); at != std::string::npos && starts_with(line_, kProcess)) {
+  if (const size_t at = line_.find(kRunningAt); at != std::string::npos && line_.starts_with(kProcess)) {
     const size_t begin = at + kRunningAt.size();
     word_.host = line_.substr(begin, line_.find_last_not_of(" \n") + 1 - begin);
   }
   // With several hosts, the launcher may fail before it names the signal.
-  if (starts_with(line_, kExitCode) && word_.signal == 0) {
+  if (line_.starts_with(kExitCode) && word_.signal == 0) {
     const int status = std::atoi(line_.c_str() + kExitCode.size());
     if (status >= kLeastSignal && status <= kMostSignal) word_.signal = status;
   }
-  if (starts_with(line_, kCodeLine) && !word_.code)
+  if (line_.starts_with(kCodeLine) && !word_.code)
     word_.code = std::atoi(line_.c_str() + std::string_view(kCodeLine).size());
   const size_t codes = line_.find(kExitCodes);
   if (codes != std::string::npos) {
     word_.statuses = statuses_in(std::string_view(line_).substr(codes + kExitCodes.size()));
-  } else if (in_codes_ && starts_with(line_, "[") && !starts_with(line_, kOwn)) {
+  } else if (in_codes_ && line_.starts_with("[") && !line_.starts_with(kOwn)) {
     const std::vector<int> more = statuses_in(line_);
     word_.statuses.insert(word_.statuses.end(), more.begin(), more.end());
     return;
   }
   in_codes_ = codes != std::string::npos;
-  const size_t signal = starts_with(line_, kExitString) ? line_.find(kSignal) : std::string::npos;
+  const size_t signal = line_.starts_with(kExitString) ? line_.find(kSignal) : std::string::npos;
   if (signal != std::string::npos && word_.signal == 0)
     word_.signal = std::atoi(line_.c_str() + signal + kSignal.size());
 }
@@ -147,7 +143,7 @@ void LauncherOutput::release_blanks(std::string& passed) {
 std::string LauncherOutput::flush() {
   std::string passed;
   release_blanks(passed);
-  if (!line_.empty() && !(starts_with(line_, kOwn) || starts_with(line_, kRule))) {
+  if (!line_.empty() && !(line_.starts_with(kOwn) || line_.starts_with(kRule))) {
     passed += line_;
     line_begun_ = true;
     line_.clear();

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "cmd/options/help_layout.h"
 
@@ -13,6 +16,11 @@ namespace {
 using Block = TopicBlock;
 
 constexpr size_t kWidthOfExamples = 72;
+
+// Letters that troff would take for something else.
+constexpr std::pair<char, const char*> kEscapes[] = {{'\\', "\\e"},  {'-', "\\-"},   {'\'', "\\(aq"},
+                                                     {'"', "\\(dq"}, {'`', "\\(ga"}, {'^', "\\(ha"},
+                                                     {'~', "\\(ti"}};
 
 std::string upper(std::string text) {
   for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
@@ -35,31 +43,13 @@ std::string inline_text(const std::string& text) {
   std::string made;
   for (size_t at = 0; at < text.size();) {
     const uint32_t point = code_point(text, at);
-    switch (point) {
-      case '\\':
-        made += "\\e";
-        break;
-      case '-':
-        made += "\\-";
-        break;
-      case '\'':
-        made += "\\(aq";
-        break;
-      case '"':
-        made += "\\(dq";
-        break;
-      case '`':
-        made += "\\(ga";
-        break;
-      case '^':
-        made += "\\(ha";
-        break;
-      case '~':
-        made += "\\(ti";
-        break;
-      default:
-        made += point < 0x80 ? std::string(1, static_cast<char>(point)) : fmt::format("\\[u{:04X}]", point);
-    }
+    const auto escape = std::find_if(std::begin(kEscapes), std::end(kEscapes), [&](const auto& one) {
+      return static_cast<uint32_t>(one.first) == point;
+    });
+    if (escape != std::end(kEscapes))
+      made += escape->second;
+    else
+      made += point < 0x80 ? std::string(1, static_cast<char>(point)) : fmt::format("\\[u{:04X}]", point);
   }
   return made;
 }

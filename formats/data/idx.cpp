@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/diagnostics/error.h"
@@ -20,22 +21,12 @@ namespace {
 constexpr size_t kMostExpansion = 1032;
 
 std::optional<StoredType> stored_type(std::byte code) {
-  switch (std::to_integer<int>(code)) {
-    case 0x08:
-      return StoredType::kU8;
-    case 0x09:
-      return StoredType::kI8;
-    case 0x0B:
-      return StoredType::kI16;
-    case 0x0C:
-      return StoredType::kI32;
-    case 0x0D:
-      return StoredType::kF32;
-    case 0x0E:
-      return StoredType::kF64;
-    default:
-      return std::nullopt;
-  }
+  static constexpr std::pair<int, StoredType> kTypes[] = {{0x08, StoredType::kU8},  {0x09, StoredType::kI8},
+                                                          {0x0B, StoredType::kI16}, {0x0C, StoredType::kI32},
+                                                          {0x0D, StoredType::kF32}, {0x0E, StoredType::kF64}};
+  for (const auto& [known, type] : kTypes)
+    if (known == std::to_integer<int>(code)) return type;
+  return std::nullopt;
 }
 
 // Reads consecutive bytes of a file, plain or unpacked; fills as much of the buffer as there is.
