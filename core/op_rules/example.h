@@ -38,7 +38,4 @@ std::vector<Example> aligned_number_examples();
 /// The same on numbers that tie, with a use on integers.
 std::vector<Example> comparison_examples();
 
-/// The example with `dtype` in place of every float dtype, in operands and attributes.
-Example with_floats(Example example, DType dtype);
-
 }  // namespace mtfc

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "core/graph/op_registry.h"
-#include "core/op_rules/example.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "runtime/testing/example_data.h"

@@ -18,6 +18,7 @@
 #include "core/testing/sanitized.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/replay.h"
+#include "runtime/testing/example_data.h"
 #include "runtime/testing/sharded_runs.h"
 
 namespace mtfc::rounding_test {

@@ -43,4 +43,14 @@ HostTensor example_tensor(const ExampleOperand& operand, uint64_t seed) {
   return tensor;
 }
 
+Example with_floats(Example example, DType dtype) {
+  for (ExampleOperand& operand : example.operands)
+    if (is_float(operand.type.dtype)) operand.type.dtype = dtype;
+  const Attributes given = example.attributes;
+  for (const auto& [name, value] : given.entries())
+    if (const auto* stated = std::get_if<DType>(&value); stated && is_float(*stated))
+      example.attributes.set(name, dtype);
+  return example;
+}
+
 }  // namespace mtfc

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/graph/op_registry.h"
-#include "core/op_rules/example.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "core/graph/op_registry.h"
-#include "core/op_rules/example.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/mpi/comm_mpi.h"
+#include "runtime/testing/example_data.h"
 #include "runtime/testing/reference.h"
 #include "scripts/mpi_test_main.h"
 

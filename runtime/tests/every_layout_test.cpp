@@ -10,10 +10,10 @@
 #include <span>
 
 #include "core/graph/op_registry.h"
-#include "core/op_rules/example.h"
 #include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
+#include "runtime/testing/example_data.h"
 #include "runtime/testing/reference.h"
 
 namespace mtfc::every_layout_test {

@@ -9,6 +9,7 @@
 #include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "runtime/comm/comm_lockstep.h"
+#include "runtime/testing/example_data.h"
 #include "runtime/testing/reference.h"
 #include "runtime/testing/ring_cases.h"
 
