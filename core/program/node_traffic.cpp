@@ -48,15 +48,6 @@ void for_each_group(const Mesh& mesh, const AxisList& axes, const NodesOfRanks& 
   }
 }
 
-// The axes in `axes` that split the value: devices that differ on another axis hold the same elements.
-AxisList splitting(const AxisList& axes, const Sharding& sharding) {
-  const AxisList split = split_axes(sharding);
-  AxisList kept;
-  for (const int axis : axes)
-    if (contains(split, axis)) kept.push_back(axis);
-  return kept;
-}
-
 Box box_of(const Value& value, const Mesh& mesh, const Coordinates& at) {
   return local_box(value.type.dims, value.sharding, mesh, at);
 }

@@ -50,6 +50,12 @@ AxisList split_axes(const Sharding& sharding) {
   return axes;
 }
 
+AxisList splitting(const AxisList& axes, const Sharding& sharding) {
+  AxisList kept = axes;
+  std::erase_if(kept, [split = split_axes(sharding)](int axis) { return !contains(split, axis); });
+  return kept;
+}
+
 AxisList partial_axes(const Sharding& sharding) {
   AxisList axes;
   for (const Partial& p : sharding.partial) axes.push_back(p.axis);

@@ -92,6 +92,9 @@ using Shardings = std::map<std::string, Sharding, std::less<>>;
 Sharding replicated(size_t count);
 /// Every axis that splits a dimension, ascending.
 AxisList split_axes(const Sharding& sharding);
+/// The axes in `axes` that split a dimension, in their order. Devices that differ on another axis hold the same
+/// elements, and take part in a move with those that share their coordinates on that axis.
+AxisList splitting(const AxisList& axes, const Sharding& sharding);
 AxisList partial_axes(const Sharding& sharding);
 /// True if an axis occurs more than once among the splits and partial axes.
 bool uses_axis_twice(const Sharding& sharding);

@@ -16,16 +16,6 @@ std::vector<Coordinates> members_of(const Mesh& mesh, const Coordinates& at, con
   return members;
 }
 
-// The axes in `axes` that split the value. Members that differ on another axis hold the same elements, and
-// every device takes them from the replica that shares its coordinates on that axis.
-AxisList splitting(const AxisList& axes, const Sharding& sharding) {
-  const AxisList split = split_axes(sharding);
-  AxisList kept;
-  for (const int axis : axes)
-    if (std::binary_search(split.begin(), split.end(), axis)) kept.push_back(axis);
-  return kept;
-}
-
 struct Sides {
   const Value& input;
   const Value& output;
