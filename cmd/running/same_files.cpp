@@ -7,6 +7,7 @@
 #include <iostream>
 #include <set>
 
+#include "cmd/files/included_files.h"
 #include "cmd/running/run_header.h"
 #include "core/tensors/random_bits.h"
 #include "runtime/processes/job.h"
@@ -44,23 +45,17 @@ struct RankFiles {
 };
 
 std::string packed(const RankFiles& rank) {
-  std::string bytes = rank.host;
+  std::vector<std::string> texts = {rank.host};
   for (const FileSample& file : rank.files)
-    bytes += fmt::format("{}{} {} {}", '\0', file.bytes, file.hash, file.path);
-  return bytes;
+    texts.insert(texts.end(), {std::to_string(file.bytes), std::to_string(file.hash), file.path});
+  return packed_texts(texts);
 }
 
 RankFiles unpacked(const std::string& bytes) {
-  size_t end = bytes.find('\0');
-  RankFiles rank{bytes.substr(0, end), {}};
-  while (end != std::string::npos) {
-    const size_t begin = end + 1;
-    end = bytes.find('\0', begin);
-    const std::string text = bytes.substr(begin, end == std::string::npos ? end : end - begin);
-    const size_t second = text.find(' ') + 1, third = text.find(' ', second) + 1;
-    rank.files.push_back(
-        {text.substr(third), std::stoll(text), std::stoull(text.substr(second, third - second))});
-  }
+  const std::vector<std::string> texts = unpacked_texts(bytes);
+  RankFiles rank{texts.front(), {}};
+  for (size_t i = 1; i + 2 < texts.size(); i += 3)
+    rank.files.push_back({texts[i + 2], std::stoll(texts[i]), std::stoull(texts[i + 1])});
   return rank;
 }
 
