@@ -152,32 +152,29 @@ Decoder::SavedCaches Decoder::saved(const EntryPoint& entry) const {
   return caches;
 }
 
-// Makes the caches of the current entry point zero, except those that are given.
-void Decoder::start(const SavedCaches& caches) {
+// Makes the caches of the current entry point zero, except those that are given, which `copy` fills.
+template <typename Copy>
+void Decoder::start_with(const SavedCaches& caches, Copy copy) {
   executor_.load(decode());
   executor_.clear_caches(decode());
   for (size_t c = 0; c < decode().caches.size(); ++c) {
     const auto given = caches.find(decode().caches[c].decl.name);
     if (given == caches.end()) continue;
     for (size_t device = 0; device < executor_.devices(); ++device)
-      copy_cache(given->second[device].bytes, given->second[device].shard,
-                 executor_.cache(decode(), c, device));
+      copy(given->second[device], executor_.cache(decode(), c, device));
   }
 }
 
+void Decoder::start(const SavedCaches& caches) {
+  start_with(caches,
+             [](const SavedShard& from, const LocalShard& to) { copy_cache(from.bytes, from.shard, to); });
+}
+
 void Decoder::start_after_prompt(const SavedCaches& caches, int64_t count) {
-  executor_.load(decode());
-  executor_.clear_caches(decode());
-  for (size_t c = 0; c < decode().caches.size(); ++c) {
-    const auto filled = caches.find(decode().caches[c].decl.name);
-    if (filled == caches.end()) continue;  // a cache that nothing writes
-    const std::vector<SavedShard>& shards = filled->second;
-    const Dims &from = shards.at(0).shard.type.dims, &to = decode().caches[c].decl.type.dims;
-    const size_t place = place_of(from, to);
-    for (size_t device = 0; device < executor_.devices(); ++device)
-      spread_places(shards[device].bytes, shards[device].shard, executor_.cache(decode(), c, device), place,
-                    count, beams_);
-  }
+  start_with(caches, [&](const SavedShard& from, const LocalShard& to) {
+    const size_t place = place_of(from.shard.type.dims, to.type.dims);
+    spread_places(from.bytes, from.shard, to, place, count, beams_);
+  });
 }
 
 void Decoder::read_prompt(std::span<const int64_t> tokens, int64_t count) {

@@ -66,6 +66,8 @@ class Decoder {
   };
   using SavedCaches = std::map<std::string, std::vector<SavedShard>>;
   SavedCaches saved(const EntryPoint& entry) const;
+  template <typename Copy>
+  void start_with(const SavedCaches& caches, Copy copy);
   void start(const SavedCaches& caches);
   void start_after_prompt(const SavedCaches& caches, int64_t count);
   void move_on();
