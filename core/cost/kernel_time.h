@@ -4,8 +4,9 @@
 //
 // All prices of kernels come from here. They differ in what is known of memory:
 //   kernel_time     how long ago each byte was touched: for predictions, and for steps that may become rings
-//   node_time       no steps yet: for choices of plans and of tensors to compute again
-//   operation_time  nothing: for bounds, which add the least time of any program (core/search/bound_terms.h)
+//   node_time       no steps yet: for choices of plans
+//   operation_time  nothing: for choices of tensors to compute again, and for bounds, which add the least time of any
+//                   program (core/search/bound_terms.h)
 
 #include <algorithm>
 #include <cstdint>

@@ -24,7 +24,7 @@
 namespace mtfc {
 
 /// The number of tensors up to which the best choice is found for sure.
-inline constexpr size_t kFewChoices = 12;
+inline constexpr size_t kFewChoices = 8;
 
 /// The training step does not fit whatever it computes again.
 struct TooLarge {

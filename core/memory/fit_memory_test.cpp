@@ -90,9 +90,9 @@ Tried tried(const Model& model, const RematNames& names) {
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kOp || !graph.tensor(node.results[0]).name.ends_with(kAgain)) continue;
     const std::vector<LocalType> operands = held_whole(graph.operand_types(node));
-    found.seconds +=
-        node_time(*node.op, {node.attributes, operands}, held_whole(graph.result_types(node)), hardware())
-            .seconds();
+    found.seconds += operation_time(*node.op, {node.attributes, operands},
+                                    held_whole(graph.result_types(node)), hardware())
+                         .seconds();
   }
   return found;
 }

@@ -104,10 +104,10 @@ RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Prog
       operation.can_run_again = node.kind == NodeKind::kOp;
       for (const TensorId id : node.operands)
         if (numbers[id] >= 0) operation.operands.push_back(static_cast<size_t>(numbers[id]));
-      if (operation.can_run_again) {
+      if (operation.can_run_again && node.op->family != Family::kRelabel) {
         const std::vector<LocalType> operands = locals(node.operands);
         operation.seconds =
-            node_time(*node.op, {node.attributes, operands}, locals(node.results), hardware).seconds();
+            operation_time(*node.op, {node.attributes, operands}, locals(node.results), hardware).seconds();
       }
       for (const TensorId id : node.results) {
         const auto at = placed.find(graph.tensor(id).name);
