@@ -170,7 +170,7 @@ std::string early_end_warning(const std::string& entry, const PlanFigures& plan)
   return fmt::format("the time to choose a plan for {} has ended: {}", entry, gap);
 }
 
-// What is compiled, and under which layout.
+// A model, the layout under which it is compiled, and what has been found out about both.
 struct Compilation {
   const Model& model;
   const Layout& layout;
@@ -195,24 +195,41 @@ size_t deciding_index(const Compilation& compilation, const CompileOptions& opti
   return static_cast<size_t>(at - entries.begin()) % entries.size();
 }
 
-// What a plan of the deciding entry point is chosen for, or that plan itself.
+// How plans are chosen, and that of the deciding entry point if it has been chosen already.
 struct Choice {
   PlanHardware hardware;
-  std::optional<ChosenPlan> plan = {};  // once it has been chosen
-  bool is_all = false;                  // nothing else is asked for
+  std::optional<ChosenPlan> plan = {};
 };
 
-// Where not all shardings of variables are stated, the plan of the deciding entry point decides them, unless `choice`
-// has it.
-Program compile_chosen(const Compilation& compilation, const CompileOptions& options, Choice& choice) {
+// The shardings of variables that are decided before any plan is chosen.
+Shardings stated_variables(const Compilation& compilation) {
+  Shardings variables = compilation.plan.variables;
+  variables.merge(
+      fixed_variables(compilation.model, compilation.layout, compilation.split, compilation.annotations));
+  return variables;
+}
+
+// Chooses the plan of the deciding entry point.
+ChosenPlan deciding_plan(const Compilation& compilation, const CompileOptions& options,
+                         const std::string& deciding, const PlanHardware& hardware) {
+  Program program;
+  program.layout = compilation.layout;
+  program.plan = compilation.plan;
+  PassRunner passes(program, compilation.split, options, compilation.by_rules());
+  return passes.choose(compilation.prepared.entry(deciding).graph, stated_variables(compilation), hardware,
+                       nullptr);
+}
+
+// Compiles with one plan for each entry point. If not all shardings of variables are stated, the plan of the deciding
+// entry point is chosen first, unless `choice` has it, and decides them.
+Program compile_chosen(const Compilation& compilation, const CompileOptions& options, const Choice& choice) {
   const auto& [model, layout, split, annotations, plan, prepared] = compilation;
   const std::vector<std::string> entries = entries_of(model, options);
   Program program;
   program.layout = layout;
   program.plan = plan;
   PassRunner passes(program, split, options, compilation.by_rules());
-  Shardings variables = plan.variables;
-  variables.merge(fixed_variables(model, layout, split, annotations));
+  Shardings variables = stated_variables(compilation);
   std::vector<std::string> warnings;
   const auto chosen = [&](const std::string& name, const ChosenPlan* known) {
     ChosenPlan made = passes.choose(prepared.entry(name).graph, variables, choice.hardware, known);
@@ -223,8 +240,6 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   std::optional<ChosenPlan> first;
   if (!compilation.by_rules() || options.hardware) {
     first = chosen(entries[deciding], choice.plan ? &*choice.plan : nullptr);
-    if (options.hardware && !choice.plan) choice.plan = first;
-    if (choice.is_all) return program;
     variables.insert(first->variables.begin(), first->variables.end());
   }
   const auto decided = [&](const VariableDecl& variable) {
@@ -265,13 +280,14 @@ std::vector<PlanHardware> ways_to_choose(const Hardware* hardware, bool by_rules
 
 // The different plans that these ways choose. A way whose plan cannot be chosen is passed over. Of rules that leave
 // nothing to choose, one plan is enough.
-std::vector<Choice> choices_for(const Compilation& compilation, const CompileOptions& options) {
+std::vector<Choice> choices_for(const Compilation& compilation, const CompileOptions& options,
+                                const std::string& deciding) {
   std::vector<Choice> choices;
   for (const PlanHardware& way : ways_to_choose(options.hardware, compilation.by_rules())) {
     if (!choices.empty() && options.ends_choice && options.ends_choice()) break;
-    Choice choice{way, {}, true};
+    Choice choice{way};
     try {
-      compile_chosen(compilation, options, choice);
+      choice.plan = deciding_plan(compilation, options, deciding, way);
     } catch (const UserError&) {
       continue;
     }
@@ -279,7 +295,6 @@ std::vector<Choice> choices_for(const Compilation& compilation, const CompileOpt
       return is_decided_alike(choice.plan->entry, other.plan->entry);
     };
     if (std::any_of(choices.begin(), choices.end(), is_same)) continue;
-    choice.is_all = false;
     choices.push_back(std::move(choice));
     if (compilation.by_rules() && !choices.back().plan->is_free) break;
   }
@@ -295,7 +310,7 @@ Program compile_best(const Compilation& compilation, const CompileOptions& optio
   const std::string& deciding = entries[deciding_index(compilation, options, entries)];
   CompileOptions trial = options.unwatched();
   if (!compilation.by_rules()) trial.entries = {deciding};
-  std::vector<Choice> choices = choices_for(compilation, trial);
+  std::vector<Choice> choices = choices_for(compilation, trial, deciding);
   if (choices.size() == 1) return compile_chosen(compilation, options, choices.front());
   std::optional<Program> best;
   double shortest = std::numeric_limits<double>::infinity();
