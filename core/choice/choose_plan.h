@@ -26,8 +26,8 @@ struct ChosenPlan {
   // producer gives (FormTable::sets). Nothing, if the choice has ended before that was known.
   PlanCost bound;
   bool is_complete = true;  // the choice has not ended early (PlanConditions::ends)
-  bool is_free =
-      false;  // some operation could be split in another way, or some tensor is moved the direct way
+  // Some operation could be split in another way, or some tensor is moved the direct way.
+  bool is_free = false;
   std::string hardware;  // the name of the profile that it was chosen for, or ""
   /// The nodes that are to run by their split rules, and into how many parts these split them. If there are any,
   /// `entry` is none to be run.

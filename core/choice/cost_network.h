@@ -23,9 +23,9 @@ struct PlanCost {
   int64_t total = 0;  // at most kImpossible
   int64_t collectives = 0;
   int64_t bytes = 0;
-  int64_t departures =
-      0;  // results that are split otherwise than rules say, and sums that pass through operations;
-          // 0 unless the plan is chosen by rules
+  /// Results that are split otherwise than rules say, and sums that pass through operations; 0 unless the plan is
+  /// chosen by rules.
+  int64_t departures = 0;
   int64_t awaited = 0;  // those of `bytes` that kernels can't hide
 
   static PlanCost impossible() { return {kImpossible}; }

@@ -44,7 +44,8 @@ struct PlanConditions {
 };
 
 struct PlanCandidates {
-  /// Of tensors that are brought into this sharding before anything reads them.
+  /// The sharding into which a tensor is brought before anything reads it; nothing for a tensor that may be read from
+  /// any form.
   IndexedBy<FlatTensorId, std::optional<Sharding>> fixed;
   /// By rules: the sharding that they state for each tensor, which may be held in others, too. Otherwise empty.
   IndexedBy<FlatTensorId, Sharding> stated;

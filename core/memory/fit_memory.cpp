@@ -35,11 +35,11 @@ bool is_empty(const RematSet& remade) {
   return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
 }
 
-// What is to fit into `limit` bytes a device.
+// The training step that is to fit, and how its time is predicted.
 struct FitTask {
   const PreparedModel& model;
   const Layout& layout;
-  int64_t limit;
+  int64_t limit;  // bytes a device
   const Hardware& hardware;
   FitEffort effort;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a layout is legal for a model.
+// The check that a layout is legal for a model.
 
 #include "core/model/annotations.h"
 #include "core/model/model.h"

@@ -49,7 +49,7 @@ constexpr GradientRule times_slope(Slope) {
 }
 
 /// The gradient of maximum or minimum. `wins` compares two operands, and is true where the first one is the result.
-/// Where they are equal, each takes half of the gradient.
+/// Operands that are equal take half of the gradient each.
 std::vector<TensorId> winners_gradient(GraphBuilder& b, const Node& node, TensorId gradient,
                                        std::string_view wins);
 

@@ -199,7 +199,7 @@ PassValue PassRunner::run_timed(const Pass& pass, PassValue value, const PassCon
   return value;
 }
 
-// Where passes are verified, an invariant that breaks in one names it.
+// Runs the pass. If passes are verified, the error of an invariant that breaks in it has the name of the pass.
 PassValue PassRunner::run_blamed(const Pass& pass, PassValue value, const PassContext& context) const {
   try {
     return pass.run(std::move(value), context);

@@ -114,7 +114,7 @@ class PreparedModel {
 
 /// Names of the passes, in order.
 const std::vector<std::string>& pass_names();
-/// Those among them without which programs compute the same.
+/// Names of the passes that only make programs better: without them, programs compute the same.
 const std::vector<std::string>& improving_passes();
 
 }  // namespace mtfc
