@@ -102,7 +102,6 @@ const Command kCheckCommand = {
         "  mtfc check model.json --mesh all:4 --layout batch:all --deny warnings --format json\n"
         "  mtfc check model.json --mesh all:8 --layout batch:all,zero:3 --hardware h100 --deny warnings -q",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

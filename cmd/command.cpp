@@ -12,7 +12,6 @@
 #include "cmd/options/version.h"
 #include "cmd/terminal/color.h"
 #include "core/diagnostics/error.h"
-#include "runtime/memory/heap.h"
 
 namespace mtfc {
 
@@ -41,10 +40,7 @@ int run_command_line(const std::vector<std::string>& words) {
     line.add_version_flag(version);
     line.set_description(command->description);
     line.set_examples(command->examples);
-    actions[command->name] = [command, action = command->setup(line)] {
-      if (command->runs_nothing) prepare_heap_for_graphs();
-      return action();
-    };
+    actions[command->name] = command->setup(line);
   }
   parser.set_width(terminal_width());
   parser.set_footer(topic_list(static_cast<size_t>(std::max(terminal_width(), 40))));

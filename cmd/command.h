@@ -18,7 +18,6 @@ struct Command {
   /// Adds the options to `line` and returns the function to call once they are parsed; that returns the exit
   /// code, or throws UserError, RunError or InternalError.
   std::function<int()> (*setup)(CommandLine& line);
-  bool runs_nothing = false;  // it only makes programs; see prepare_heap_for_graphs()
 };
 
 /// All of them, in the order of the alphabet.

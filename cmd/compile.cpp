@@ -151,7 +151,6 @@ const Command kCompileCommand = {
         "  mtfc compile model.json --layout layout.json --format dot | dot -Tsvg > program.svg\n"
         "  mtfc compile model.json --layout layout.json --dump-after expand_gradients",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

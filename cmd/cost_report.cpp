@@ -454,7 +454,6 @@ const Command kCostReportCommand = {
         "--pareto -o report.html\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -155,7 +155,6 @@ const Command kDiffCommand = {
         "  mtfc diff model.json batch:rows batch:rows,hidden:cols --mesh rows:4 --mesh rows:2,cols:2\n"
         "  mtfc diff a.program.json b.program.json --format json",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -101,7 +101,6 @@ const Command kExplainCommand = {
         "  mtfc explain model.json layer_3/attention/wo --layout layout.json --propagate\n"
         "  mtfc explain model.json logits --mesh all:4 --layout batch:all --entry evaluate --format json",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -115,7 +115,6 @@ const Command kReportCommand = {
         "  mtfc report a.jsonl b.jsonl --report a.json --report b.json\n"
         "  mtfc report log.jsonl --format json",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

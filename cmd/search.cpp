@@ -564,7 +564,6 @@ const Command kSearchCommand = {
         "-o best.json\n"
         "  mtfc run model.json --layout best.json",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -191,7 +191,6 @@ const Command kShowCommand = {
         "  mtfc show model.json --layout layout.json --rank 3\n"
         "  mtfc show program.json --all --format json",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -226,7 +226,6 @@ const Command kSlurmCommand = {
         "  sbatch job.sh\n"
         "  sbatch --exclusive --mem=0 job.sh",
     .setup = setup,
-    .runs_nothing = true,
 };
 
 }  // namespace mtfc

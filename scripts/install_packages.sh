@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libfmt-dev libopenblas-openmp-dev
-          libdnnl-dev libhwloc-dev mpich libmpich-dev doctest-dev zlib1g-dev libprotozero-dev
+          libdnnl-dev libhwloc-dev libjemalloc-dev mpich libmpich-dev doctest-dev zlib1g-dev libprotozero-dev
           python3-jsonschema "$@")
 missing=()
 for package in "${packages[@]}"; do
