@@ -50,15 +50,15 @@ bool moves_directly(const ShardedEntry& entry) {
 class PlanChoice {
  public:
   /// `most`: the options of each node that are looked at.
-  PlanChoice(EntryGraph entry, const PlanConditions& conditions, size_t most)
-      : work_{"choosing the plan of " + entry.name, 0, 0, "operations"},
+  PlanChoice(std::shared_ptr<const PlanSpace> space, const PlanConditions& conditions, size_t most)
+      : work_{"choosing the plan of " + space->entry.name, 0, 0, "operations"},
         most_(most),
-        entry_(std::move(entry)),
+        space_(std::move(space)),
+        entry_(space_->entry),
         conditions_(conditions),
-        layout_(conditions.layout),
         mesh_(conditions.layout.mesh),
-        graph_(flat_graph(entry_.graph)),
-        candidates_(find_candidates(graph_, conditions)),
+        graph_(space_->graph),
+        candidates_(space_->candidates),
         prices_(mesh_, conditions.hardware),
         forms_(prices_),
         node_tables_(graph_, candidates_, mesh_, prices_, forms_, most),
@@ -77,8 +77,6 @@ class PlanChoice {
     }
     return splits;
   }
-  EntryGraph& entry() { return entry_; }
-
   ChosenPlan choose() {
     uses_ = IndexedBy<FlatTensorId, TensorUses>(graph_.tensors.size(), TensorUses());
     tables_ = IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>>(graph_.nodes.size(), nullptr);
@@ -118,7 +116,7 @@ class PlanChoice {
     for (const NamedTensor& output : whole_outputs())
       outputs.push_back(form(outputs_.at(graph_.scopes[0].flat(output.tensor))));
     size_t scope = 0;
-    plan.entry = decided(std::move(entry_), std::move(outputs), scope);
+    plan.entry = decided(entry_, std::move(outputs), scope);
     plan.is_free = plan.is_free || moves_directly(plan.entry);
     return plan;
   }
@@ -297,8 +295,8 @@ class PlanChoice {
   std::vector<Sharding> scattered_forms(FlatTensorId id) const {
     const auto& [tensor, scope] = graph_.tensors[id];
     if (!is_split_state(conditions_.split, *graph_.scopes[scope].graph, *tensor)) return {};
-    const Sharding whole =
-        stated_sharding(layout_, tensor->annotation.get(), tensor->type.dims, conditions_.split, true);
+    const Sharding whole = stated_sharding(conditions_.layout, tensor->annotation.get(), tensor->type.dims,
+                                           conditions_.split, true);
     Sharding partial = whole;
     const AxisList split = split_axes(whole);
     for (int axis = 0; axis < static_cast<int>(std::min<size_t>(mesh_.axes().size(), 64)); ++axis)
@@ -341,8 +339,8 @@ class PlanChoice {
         use = uses_[id].made;  // it is delivered as it is held
       else if (fixed(id))
         use = add_free_choice({*fixed(id)});
-      else if (!layout_.propagate && !conditions_.by_rules && tensor.from_model)
-        use = add_free_choice({legal_sharding_by_rules(layout_, tensor.type.dims)});
+      else if (!conditions_.layout.propagate && !conditions_.by_rules && tensor.from_model)
+        use = add_free_choice({legal_sharding_by_rules(conditions_.layout, tensor.type.dims)});
       else
         use = add_free_choice(candidates(id));
       outputs_.emplace(id, use);
@@ -479,12 +477,12 @@ class PlanChoice {
 
   WorkPart work_;
   size_t most_;
-  EntryGraph entry_;
+  std::shared_ptr<const PlanSpace> space_;
+  const EntryGraph& entry_;
   const PlanConditions& conditions_;
-  const Layout& layout_;
   const Mesh& mesh_;
-  FlatGraph graph_;
-  PlanCandidates candidates_;
+  const FlatGraph& graph_;
+  const PlanCandidates& candidates_;
   PlanPrices prices_;
   FormTable forms_;
   NodeTables node_tables_;
@@ -500,22 +498,27 @@ class PlanChoice {
   bool is_solved_ = false;  // no table was made smaller because the choice had to end
 };
 
+std::shared_ptr<const PlanSpace> space_of(EntryGraph entry, const PlanConditions& conditions) {
+  std::shared_ptr<const PlanSpace> own;
+  std::shared_ptr<const PlanSpace>& known = conditions.shared ? *conditions.shared : own;
+  if (!known) known = std::make_shared<const PlanSpace>(std::move(entry), conditions);
+  return known;
+}
+
 // Where operations run by their split rules, the plan is that of the graph in which they are replaced.
 ChosenPlan chosen_among(EntryGraph entry, const PlanConditions& conditions, size_t most) {
-  PlanChoice choice(std::move(entry), conditions, most);
+  const std::shared_ptr<const PlanSpace> space = space_of(std::move(entry), conditions);
+  PlanChoice choice(space, conditions, most);
   std::map<FlatNodeId, int64_t> splits = choice.stated_splits();
-  EntryGraph unsplit;
   if (splits.empty()) {
     ChosenPlan plan = choice.choose();
     if (plan.splits.empty()) return plan;
     splits = std::move(plan.splits);
-    unsplit = std::move(plan.entry.entry);
-  } else {
-    unsplit = std::move(choice.entry());
   }
   PlanConditions as_made = conditions;
   as_made.uses_split_rules = false;
-  return chosen_among(remove_dead(with_split_nodes(std::move(unsplit), splits)), as_made, most);
+  as_made.shared = nullptr;
+  return chosen_among(remove_dead(with_split_nodes(space->entry, splits)), as_made, most);
 }
 
 }  // namespace

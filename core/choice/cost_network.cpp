@@ -98,6 +98,12 @@ class Elimination {
     const auto cost = [&](size_t i, size_t j) {
       return multiplied(swapped ? pair.costs->at(j, i) : pair.costs->at(i, j), pair.times);
     };
+    if (rows == 1 || columns == 1) {  // the costs of a choice and of a decision are costs of the choice
+      std::vector<PlanCost>& costs = unary_[static_cast<size_t>(rows == 1 ? second : first)];
+      for (size_t i = 0; i < rows; ++i)
+        for (size_t j = 0; j < columns; ++j) costs[rows == 1 ? j : i] += cost(i, j);
+      return;
+    }
     if (known != pairs_.end()) {
       std::vector<PlanCost>& costs = tables_[known->second].costs;
       for (size_t i = 0; i < rows; ++i)
@@ -123,8 +129,9 @@ class Elimination {
     for (size_t v = 0; v < values_.size(); ++v)
       for (size_t value = 0; value < unary_[v].size(); ++value)
         if (unary_[v][value].is_possible()) values_[v].push_back(static_cast<int>(value));
-    for (size_t v = 0; v < values_.size(); ++v)
-      check_invariant(!values_[v].empty(), "no option of a choice is possible");
+    // Where nothing is possible, one value stands for the choice, whose cost says so.
+    for (std::vector<int>& values : values_)
+      if (values.empty()) values.push_back(0);
     std::vector<int> open;
     for (size_t v = 0; v < values_.size(); ++v) open.push_back(static_cast<int>(v));
     std::vector<bool> waits(values_.size(), true);

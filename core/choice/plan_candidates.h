@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/choice/flat_graph.h"
@@ -22,6 +24,8 @@ struct OfferedAxes {
   int64_t most_axes = 1;          // over which one dimension may be split
   bool allow_uneven = true;
 };
+
+struct PlanSpace;
 
 /// The conditions that a plan must meet.
 struct PlanConditions {
@@ -41,6 +45,8 @@ struct PlanConditions {
   std::function<bool()> ends = {};
   /// The shardings of other tensors to which the plan keeps; nullptr for none.
   const Shardings* kept = nullptr;
+  /// Where choices for one graph that differ only in `hardware` leave what they have in common; nullptr for none.
+  std::shared_ptr<const PlanSpace>* shared = nullptr;
 };
 
 struct PlanCandidates {
@@ -54,5 +60,18 @@ struct PlanCandidates {
 };
 
 PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions);
+
+/// What a plan is chosen from, whatever it is chosen for.
+struct PlanSpace {
+  PlanSpace(EntryGraph chosen_for, const PlanConditions& conditions)
+      : entry(std::move(chosen_for)),
+        graph(flat_graph(entry.graph)),
+        candidates(find_candidates(graph, conditions)) {}
+  PlanSpace(const PlanSpace&) = delete;  // the graph refers to the entry point
+
+  EntryGraph entry;
+  FlatGraph graph;
+  PlanCandidates candidates;
+};
 
 }  // namespace mtfc

@@ -13,6 +13,7 @@
 #include "core/choice/cost_network.h"
 #include "core/cost/hardware.h"
 #include "core/graph/op_def.h"
+#include "core/program/plan.h"
 #include "core/program/plan_figures.h"
 #include "core/program/reshard.h"
 #include "core/tensors/mesh.h"
@@ -27,9 +28,12 @@ inline constexpr int64_t kCostPerByte = kPlanFlopsPerByte;
 
 /// The hardware on which a plan is to be fast.
 struct PlanHardware {
+  PlanHardware() = default;
+  PlanHardware(const Hardware* faster_on, const PlanWay& by)
+      : hardware(by.by_seconds ? faster_on : nullptr), way(by) {}
+
   const Hardware* hardware = nullptr;  // nullptr: plans are compared by bytes and flops
-  double hidden = 0;                   // the share of a collective that kernels hide if they can
-  bool keeps_rules = false;  // operands are taken as rules split them before anything else is compared
+  PlanWay way;
 };
 
 class PlanPrices {
@@ -38,8 +42,8 @@ class PlanPrices {
   PlanPrices(const Mesh& mesh, const PlanHardware& hardware)
       : mesh_(mesh),
         hardware_(hardware.hardware),
-        hidden_(hardware.hidden),
-        departure_(hardware.keeps_rules ? kCostPerByte << 32 : 0) {}
+        hidden_(hardware.way.hidden),
+        departure_(hardware.way.keeps_rules ? kCostPerByte << 32 : 0) {}
 
   /// The ways in which an operation departs from rules, by rules.
   struct Departures {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/graph/op_registry.h"
 
@@ -26,17 +27,34 @@ const SharedOrigin& no_origin() {
   return kNone;
 }
 
+const Graph::Contents& Graph::contents() const {
+  static const Contents kNone;
+  return contents_ ? *contents_ : kNone;
+}
+
+Graph::Contents& Graph::own() {
+  if (!contents_) {
+    contents_ = std::make_shared<Contents>();
+  } else if (contents_.use_count() > 1) {
+    contents_ = std::make_shared<Contents>(*contents_);
+  } else {
+    // A thread that has shared them may just have let go.
+    std::atomic_thread_fence(std::memory_order_acquire);
+  }
+  return *contents_;
+}
+
 std::string_view Graph::name_of(int32_t entry) const {
-  return entry >= 0 ? tensors_[TensorId(entry)].name : aliases_[static_cast<size_t>(-1 - entry)].first;
+  return entry >= 0 ? tensor(TensorId(entry)).name : aliases()[static_cast<size_t>(-1 - entry)].first;
 }
 
 TensorId Graph::tensor_of(int32_t entry) const {
-  return entry >= 0 ? TensorId(entry) : aliases_[static_cast<size_t>(-1 - entry)].second;
+  return entry >= 0 ? TensorId(entry) : aliases()[static_cast<size_t>(-1 - entry)].second;
 }
 
 TensorId Graph::find(std::string_view name) const {
   const std::optional<int32_t> entry =
-      index_.find(name, [&](int32_t candidate) { return name_of(candidate) == name; });
+      contents().index.find(name, [&](int32_t candidate) { return name_of(candidate) == name; });
   return entry ? tensor_of(*entry) : kNoTensor;
 }
 
@@ -110,20 +128,20 @@ std::string to_string(const Graph& graph) {
 
 Graph with_layout(Graph graph, const std::function<StatedLayout(const Tensor&)>& stated,
                   const std::function<GraphLoop(const GraphLoop&)>& loop) {
-  for (const TensorId id : graph.tensors_.ids()) {
-    Tensor& tensor = graph.tensors_[id];
-    StatedLayout found = stated(tensor);
-    if (found.annotation) tensor.annotation = std::move(found.annotation);
-    if (found.offered) tensor.offered = std::move(found.offered);
+  for (const TensorId id : graph.tensors().ids()) {
+    StatedLayout found = stated(graph.tensor(id));
+    if (found.annotation) graph.own().tensors[id].annotation = std::move(found.annotation);
+    if (found.offered) graph.own().tensors[id].offered = std::move(found.offered);
   }
-  for (Node& node : graph.nodes_)
-    if (node.loop) node.loop = std::make_shared<const GraphLoop>(loop(*node.loop));
+  for (size_t n = 0; n < graph.nodes().size(); ++n)
+    if (const auto& before = graph.nodes()[n].loop)
+      graph.own().nodes[n].loop = std::make_shared<const GraphLoop>(loop(*before));
   return graph;
 }
 
 bool GraphBuilder::take_name(const std::string& name, TensorId id) {
-  return graph_.index_.add_unless(name, id.number(),
-                                  [&](int32_t entry) { return graph_.name_of(entry) == name; });
+  return graph_.own().index.add_unless(name, id.number(),
+                                       [&](int32_t entry) { return graph_.name_of(entry) == name; });
 }
 
 // Takes the name for a tensor, with a number behind it where another one has it.
@@ -138,14 +156,14 @@ void GraphBuilder::make_unique(std::string& name, TensorId id) {
 }
 
 TensorId GraphBuilder::append_tensor(Tensor tensor) {
-  const TensorId id(graph_.tensors_.size());
+  const TensorId id(graph_.tensors().size());
   make_unique(tensor.name, id);
-  return graph_.tensors_.add(std::move(tensor));
+  return graph_.own().tensors.add(std::move(tensor));
 }
 
 std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> types,
                                            const std::vector<std::string>& names, std::string_view kind) {
-  const int id = static_cast<int>(graph_.nodes_.size());
+  const int id = static_cast<int>(graph_.nodes().size());
   const auto generated = [&] {
     std::string name = origin_->name;
     if (!name.empty()) name += '/';
@@ -157,8 +175,7 @@ std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> ty
     node.results.push_back(
         append_tensor({named ? names[i] : generated(), std::move(types[i]), id, static_cast<int>(i)}));
   }
-  graph_.nodes_.push_back(std::move(node));
-  return graph_.nodes_.back().results;
+  return graph_.own().nodes.emplace_back(std::move(node)).results;
 }
 
 // The types of the node's results. When floats are widened, every float operand is f64, so another result can only come
@@ -288,29 +305,29 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
     const Tensor& copied_from = from.tensor(node.results[i]);
     if (copied_from.from_model) mark_from_model(results[i]);
     if (copied_from.annotation) annotate(results[i], copied_from.annotation);
-    graph_.tensors_[results[i]].offered = copied_from.offered;
+    offer(results[i], copied_from.offered);
   }
   return results;
 }
 
 void GraphBuilder::take_first(Graph& from, PerTensor<TensorId>& map) {
-  Node& taken = from.nodes_.front();
+  Node& taken = from.own().nodes.front();
   for (TensorId& operand : taken.operands) operand = map[operand];
-  const int id = static_cast<int>(graph_.nodes_.size());
+  const int id = static_cast<int>(graph_.nodes().size());
   for (TensorId& result : taken.results) {
-    Tensor& tensor = from.tensors_[result];
+    Tensor& tensor = from.own().tensors[result];
     tensor.node = id;
     result = map[result] = append_tensor(std::move(tensor));
   }
-  graph_.nodes_.push_back(std::move(taken));
-  from.nodes_.pop_front();
+  graph_.own().nodes.push_back(std::move(taken));
+  drop_first(from);
 }
 
 void GraphBuilder::take_over(Graph& from) {
   // Room that is not used costs little: the system provides memory when it is first written.
-  graph_.tensors_.reserve(from.tensors_.size() + from.tensors_.size() / 2);
-  std::swap(graph_.index_, from.index_);
-  graph_.index_.clear();
+  graph_.own().tensors.reserve(from.tensors().size() + from.tensors().size() / 2);
+  std::swap(graph_.own().index, from.own().index);
+  graph_.own().index.clear();
 }
 
 int GraphBuilder::open_region() {
@@ -333,17 +350,18 @@ Graph GraphBuilder::build() && {
 }
 
 void GraphBuilder::alias(TensorId id, const std::string& name) {
-  const bool is_new = graph_.index_.add_unless(name, Graph::alias_entry(graph_.aliases_.size()),
-                                               [&](int32_t entry) { return graph_.name_of(entry) == name; });
+  const bool is_new =
+      graph_.own().index.add_unless(name, Graph::alias_entry(graph_.aliases().size()),
+                                    [&](int32_t entry) { return graph_.name_of(entry) == name; });
   check_invariant(is_new, "a tensor is given an alias that another one has as its name");
-  graph_.aliases_.emplace_back(name, id);
+  graph_.own().aliases.emplace_back(name, id);
 }
 
 void GraphBuilder::name(TensorId id, const std::string& name) {
-  Tensor& tensor = graph_.tensors_[id];
+  Tensor& tensor = graph_.own().tensors[id];
   tensor.from_model = true;
   if (tensor.name == name) return;
-  graph_.index_.remove(tensor.name, id.number());
+  graph_.own().index.remove(tensor.name, id.number());
   check_invariant(take_name(name, id), "a tensor is given a name that another one has");
   tensor.name = name;
 }

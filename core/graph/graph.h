@@ -1,6 +1,6 @@
 #pragma once
 // A graph of operations on global tensors, before any division among devices. It is a value; only a
-// GraphBuilder appends to it.
+// GraphBuilder appends to it. Copies share their contents until one of them changes.
 //
 // Nodes are in order: operands come before their users. Leaves are inputs and variables; the leaf of a
 // variable is its value at the start of the step. Passes read one graph and build another.
@@ -111,10 +111,10 @@ using Nodes = std::deque<Node>;
 
 class Graph {
  public:
-  const Nodes& nodes() const { return nodes_; }
-  const PerTensor<Tensor>& tensors() const { return tensors_; }
-  const Node& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
-  const Tensor& tensor(TensorId id) const { return tensors_[id]; }
+  const Nodes& nodes() const { return contents().nodes; }
+  const PerTensor<Tensor>& tensors() const { return contents().tensors; }
+  const Node& node(int id) const { return nodes()[static_cast<size_t>(id)]; }
+  const Tensor& tensor(TensorId id) const { return tensors()[id]; }
   const TensorType& type(TensorId id) const { return tensor(id).type; }
   const Node& producer(TensorId id) const { return node(tensor(id).node); }
   /// The tensor of this name or alias, or kNoTensor.
@@ -126,9 +126,15 @@ class Graph {
   std::optional<double> constant_value(TensorId id) const;
   /// Further names of tensors. For example, the block that computes a result and its user may name it
   /// differently.
-  const std::vector<std::pair<std::string, TensorId>>& aliases() const { return aliases_; }
+  const std::vector<std::pair<std::string, TensorId>>& aliases() const { return contents().aliases; }
 
  private:
+  struct Contents {
+    Nodes nodes;
+    PerTensor<Tensor> tensors;
+    NameIndex index;
+    std::vector<std::pair<std::string, TensorId>> aliases;
+  };
   friend class GraphBuilder;
   friend Graph with_layout(Graph graph, const std::function<StatedLayout(const Tensor&)>& stated,
                            const std::function<GraphLoop(const GraphLoop&)>& loop);
@@ -136,11 +142,11 @@ class Graph {
   static int32_t alias_entry(size_t index) { return -1 - static_cast<int32_t>(index); }
   std::string_view name_of(int32_t entry) const;
   TensorId tensor_of(int32_t entry) const;
+  const Contents& contents() const;
+  // The contents, to be changed. No other graph has them from here on.
+  Contents& own();
 
-  Nodes nodes_;
-  PerTensor<Tensor> tensors_;
-  NameIndex index_;
-  std::vector<std::pair<std::string, TensorId>> aliases_;
+  std::shared_ptr<Contents> contents_;  // nullptr for a graph without nodes
 };
 
 /// A graph of its own inside a loop. Its leaves are inputs named by leaf_name.
@@ -233,17 +239,17 @@ class GraphBuilder {
   /// Moves the first node and its results out of such a graph. `map` gives the new ids of the node's operands, and
   /// is given those of its results.
   void take_first(Graph& from, PerTensor<TensorId>& map);
-  void drop_first(Graph& from) { from.nodes_.pop_front(); }
+  void drop_first(Graph& from) { from.own().nodes.pop_front(); }
   /// Renames a tensor to a name of the model, which must be free or be the tensor's name already.
   void name(TensorId id, const std::string& name);
   /// Gives a tensor a further name, which must be free.
   void alias(TensorId id, const std::string& name);
   /// Sets whether the model file names the tensor.
-  void mark_from_model(TensorId id, bool is = true) { graph_.tensors_[id].from_model = is; }
+  void mark_from_model(TensorId id, bool is = true) { graph_.own().tensors[id].from_model = is; }
   void annotate(TensorId id, SharedAnnotation annotation) {
-    graph_.tensors_[id].annotation = std::move(annotation);
+    graph_.own().tensors[id].annotation = std::move(annotation);
   }
-  void offer(TensorId id, SharedRules rules) { graph_.tensors_[id].offered = std::move(rules); }
+  void offer(TensorId id, SharedRules rules) { graph_.own().tensors[id].offered = std::move(rules); }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
   Graph build() &&;

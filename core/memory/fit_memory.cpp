@@ -315,6 +315,7 @@ FittedProgram recomputed_within(const FitTask& task, const Plan& plan) {
   const RematGraph graph(parts, fitted.program, *train, hardware);
   // Only what is computed again is new, if a plan was chosen.
   Plan again = train->plan ? with_shardings(plan, fitted.program, *train) : plan;
+  again.way = fitted.program.plan.way;
   Fitting fitting(task, again, graph, made.memory_before);
   const std::optional<RematSet> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {

@@ -96,7 +96,7 @@ void PassRunner::check_graph(EntryGraph entry) {
 }
 
 ChosenPlan PassRunner::choose(EntryGraph entry, const Shardings& variables, const PlanHardware& hardware,
-                              const ChosenPlan* known) {
+                              const ChosenPlan* known, std::shared_ptr<const PlanSpace>* shared) {
   timed_as_ = entry.name;
   const PlanConditions conditions{program_.layout,
                                   split_,
@@ -106,7 +106,8 @@ ChosenPlan PassRunner::choose(EntryGraph entry, const Shardings& variables, cons
                                   hardware,
                                   options_.offered,
                                   options_.ends_choice,
-                                  &program_.plan.of(entry.name)};
+                                  &program_.plan.of(entry.name),
+                                  shared};
   PassContext choosing = context();
   choosing.conditions = &conditions;
   ChosenPlan plan =

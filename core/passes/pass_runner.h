@@ -31,9 +31,9 @@ class PassRunner {
   /// Finds the mistakes that these passes find, in the loops of the entry point as well.
   void check_graph(EntryGraph entry);
   /// Chooses the plan of an entry point as lower_graph() gives it. `variables`: the shardings that are decided already.
-  /// `known`: the plan, if it has been chosen before; or nullptr.
+  /// `known`: the plan, if it has been chosen before; or nullptr. `shared`: as in PlanConditions.
   ChosenPlan choose(EntryGraph entry, const Shardings& variables, const PlanHardware& hardware,
-                    const ChosenPlan* known);
+                    const ChosenPlan* known, std::shared_ptr<const PlanSpace>* shared = nullptr);
   /// All other passes, of a chosen plan. `caches` follow the variables, which end at `bytes`.
   EntryPoint lower_plan(ChosenPlan plan, const UsefulProducts& useful, int64_t bytes,
                         std::vector<VariableDecl> caches);

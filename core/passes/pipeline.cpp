@@ -197,7 +197,7 @@ size_t deciding_index(const Compilation& compilation, const CompileOptions& opti
 
 // How plans are chosen, and that of the deciding entry point if it has been chosen already.
 struct Choice {
-  PlanHardware hardware;
+  PlanWay way;
   std::optional<ChosenPlan> plan = {};
 };
 
@@ -209,15 +209,16 @@ Shardings stated_variables(const Compilation& compilation) {
   return variables;
 }
 
-// Chooses the plan of the deciding entry point.
+// Chooses the plan of the deciding entry point. `shared`: what the ways to choose it have in common.
 ChosenPlan deciding_plan(const Compilation& compilation, const CompileOptions& options,
-                         const std::string& deciding, const PlanHardware& hardware) {
+                         const std::string& deciding, const PlanWay& way,
+                         std::shared_ptr<const PlanSpace>& shared) {
   Program program;
   program.layout = compilation.layout;
   program.plan = compilation.plan;
   PassRunner passes(program, compilation.split, options, compilation.by_rules());
-  return passes.choose(compilation.prepared.entry(deciding).graph, stated_variables(compilation), hardware,
-                       nullptr);
+  return passes.choose(compilation.prepared.entry(deciding).graph, stated_variables(compilation),
+                       {options.hardware, way}, nullptr, &shared);
 }
 
 // Compiles with one plan for each entry point. If not all shardings of variables are stated, the plan of the deciding
@@ -232,7 +233,8 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   Shardings variables = stated_variables(compilation);
   std::vector<std::string> warnings;
   const auto chosen = [&](const std::string& name, const ChosenPlan* known) {
-    ChosenPlan made = passes.choose(prepared.entry(name).graph, variables, choice.hardware, known);
+    ChosenPlan made =
+        passes.choose(prepared.entry(name).graph, variables, {options.hardware, choice.way}, known);
     if (!made.is_complete) warnings.push_back(early_end_warning(name, figures_of(made)));
     return made;
   };
@@ -249,6 +251,7 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   int64_t bytes = 0;
   program = frame_of(model, layout, decided, bytes);
   program.plan = plan;
+  program.plan.way = choice.way;
   for (const ProgramVariable& variable : program.variables)
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -270,12 +273,11 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   return program;
 }
 
-// The ways to choose plans for the hardware that are worth comparing. They differ in how much of the collectives that
-// only updates of weights wait for is assumed to be hidden by kernels. By rules, one keeps to them as far as it can.
-std::vector<PlanHardware> ways_to_choose(const Hardware* hardware, bool by_rules) {
-  std::vector<PlanHardware> ways = {{hardware, 0.0}, {}, {hardware, 0.9}};
-  if (by_rules) ways.push_back({hardware, 0.0, true});
-  return ways;
+// The ways to choose plans for hardware that are worth comparing: by seconds, by bytes, and by seconds where kernels
+// hide most of the collectives that only updates of weights wait for. Rules leave few of these open, so that by rules
+// the third way keeps to them as far as it can.
+std::vector<PlanWay> ways_to_choose(bool by_rules) {
+  return {{true}, {}, by_rules ? PlanWay{true, 0, true} : PlanWay{true, 0.9}};
 }
 
 // The different plans that these ways choose. A way whose plan cannot be chosen is passed over. Of rules that leave
@@ -283,11 +285,12 @@ std::vector<PlanHardware> ways_to_choose(const Hardware* hardware, bool by_rules
 std::vector<Choice> choices_for(const Compilation& compilation, const CompileOptions& options,
                                 const std::string& deciding) {
   std::vector<Choice> choices;
-  for (const PlanHardware& way : ways_to_choose(options.hardware, compilation.by_rules())) {
+  std::shared_ptr<const PlanSpace> shared;
+  for (const PlanWay& way : ways_to_choose(compilation.by_rules())) {
     if (!choices.empty() && options.ends_choice && options.ends_choice()) break;
     Choice choice{way};
     try {
-      choice.plan = deciding_plan(compilation, options, deciding, way);
+      choice.plan = deciding_plan(compilation, options, deciding, way, shared);
     } catch (const UserError&) {
       continue;
     }
@@ -304,8 +307,9 @@ std::vector<Choice> choices_for(const Compilation& compilation, const CompileOpt
 // Compiles with the plan of least cost. With hardware, several plans are chosen, and the one with the shortest
 // predicted step is taken.
 Program compile_best(const Compilation& compilation, const CompileOptions& options) {
-  Choice taken;
-  if (!options.hardware) return compile_chosen(compilation, options, taken);
+  const std::optional<PlanWay>& decided = compilation.plan.way;
+  Choice taken{decided.value_or(PlanWay())};
+  if (decided || !options.hardware) return compile_chosen(compilation, options, taken);
   const std::vector<std::string> entries = entries_of(compilation.model, options);
   const std::string& deciding = entries[deciding_index(compilation, options, entries)];
   CompileOptions trial = options.unwatched();

@@ -20,33 +20,49 @@ bool same_names(std::span<const Dim> a, std::span<const Dim> b) {
          });
 }
 
+Extent extent_on(std::span<const Dim> grid, size_t row_dims, const Dims& value) {
+  if (value.size() == grid.size()) return Extent::kElement;
+  if (value.empty()) return Extent::kSingle;
+  return same_names(value, grid.first(row_dims)) ? Extent::kRow : Extent::kColumn;
+}
+
 class GridFinder {
  public:
-  GridFinder(const EntryPoint& entry, std::span<const Step* const> members,
+  GridFinder(const EntryPoint& entry, std::span<const GridMember> members,
              const std::function<bool(ValueId)>& is_needed, const Mesh& mesh)
-      : entry_(entry), members_(members), is_needed_(is_needed), mesh_(mesh) {}
+      : entry_(entry), members_(members), needs_(is_needed), mesh_(mesh) {}
 
-  std::optional<FusedGrid> run() {
+  // True if there is a grid, which made() then gives.
+  bool run() {
+    if (std::any_of(members_.begin(), members_.end(), [](const GridMember& member) { return !member.kind; }))
+      return false;
     for (size_t p = 0; p < members_.size(); ++p) {
-      const std::optional<MemberKind> kind = member_kind(entry_, *members_[p]);
-      if (!kind) return std::nullopt;
-      kinds_.push_back(*kind);
+      if (maker(output(p)) != p) return false;
+      is_needed_.push_back(needs_(output(p)));
     }
-    for (size_t p = 0; p < members_.size(); ++p)
-      if (maker(output(p)) != p) return std::nullopt;
-    for (const Step* member : members_)
-      for (const ValueId id : member->inputs)
-        if (id != root_of(entry_, id) && maker(root_of(entry_, id))) return std::nullopt;
-    if (!choose_dims() || !choose_sharding() || !choose_rows()) return std::nullopt;
-    if (!find_stages() || !fits_cache()) return std::nullopt;
-    return std::move(grid_);
+    for (const GridMember& member : members_)
+      for (const ValueId id : member.step->inputs)
+        if (id != root_of(entry_, id) && maker(root_of(entry_, id))) return false;
+    return choose_dims() && choose_sharding() && choose_rows() && find_stages() && fits_cache();
+  }
+  FusedGrid made() && {
+    FusedGrid grid{*dims_, row_dims_, sharding(), std::vector<int>(members_.size()), std::move(stage_)};
+    std::iota(grid.order.begin(), grid.order.end(), 0);
+    const auto rank = [&](int p) {
+      const GridMember& member = members_[index(p)];
+      const bool reduces = member.kind == MemberKind::kReduction;
+      const Extent worked = extent(reduces ? dims(member.step->inputs[0]) : result(index(p)));
+      return std::pair(grid.stage[index(p)], worked == Extent::kElement);
+    };
+    std::stable_sort(grid.order.begin(), grid.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+    return grid;
   }
 
  private:
   static size_t index(int id) { return static_cast<size_t>(id); }
   const Value& value(ValueId id) const { return entry_.values[id]; }
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
-  ValueId output(size_t p) const { return members_[p]->outputs[0]; }
+  ValueId output(size_t p) const { return members_[p].step->outputs[0]; }
   // The first member that makes the value, or nothing. A unit has few members.
   std::optional<size_t> maker(ValueId id) const {
     for (size_t p = 0; p < members_.size(); ++p)
@@ -54,57 +70,62 @@ class GridFinder {
     return std::nullopt;
   }
   const Dims& result(size_t p) const { return dims(output(p)); }
-  Extent extent(const Dims& of) const { return grid_.extent(of); }
+  Extent extent(const Dims& of) const { return extent_on(*dims_, row_dims_, of); }
+  Sharding sharding() const {
+    Sharding split;
+    for (const AxisList* axes : axes_) split.dims.push_back(*axes);
+    return split;
+  }
 
   // Chooses the dimensions of the largest tensor, in the order that outputs of this size have, or else
   // inputs.
   bool choose_dims() {
     const Dims* most = &result(0);
     for (size_t p = 0; p < members_.size(); ++p) {
-      const Dims& size = kinds_[p] == MemberKind::kReduction ? dims(members_[p]->inputs[0]) : result(p);
+      const Dims& size =
+          members_[p].kind == MemberKind::kReduction ? dims(members_[p].step->inputs[0]) : result(p);
       if (size.size() > most->size()) most = &size;
     }
     const Dims* chosen = nullptr;
     for (size_t p = 0; p < members_.size(); ++p)
-      if (is_needed_(output(p)) && same_names(result(p), *most)) {
+      if (is_needed_[p] && same_names(result(p), *most)) {
         if (chosen && *chosen != result(p)) return false;
         chosen = &result(p);
       }
-    for (const Step* member : members_)
-      for (const ValueId id : member->inputs)
+    for (const GridMember& member : members_)
+      for (const ValueId id : member.step->inputs)
         if (!chosen && !maker(id) && same_names(dims(id), *most)) chosen = &dims(id);
-    grid_.dims = chosen ? *chosen : *most;
+    dims_ = chosen ? chosen : most;
     return true;
   }
 
   // Returns false unless every value has only dimensions of the grid, each split in only one way.
   bool choose_sharding() {
-    std::vector<const AxisList*> axes(grid_.dims.size());
-    for (const Step* member : members_)
-      for (const std::vector<ValueId>* values : {&member->inputs, &member->outputs})
+    axes_.assign(dims_->size(), nullptr);
+    for (const GridMember& member : members_)
+      for (const std::vector<ValueId>* values : {&member.step->inputs, &member.step->outputs})
         for (const ValueId id : *values)
           for (size_t i = 0; i < dims(id).size(); ++i) {
-            const int at = position(grid_.dims, dims(id)[i].name);
+            const int at = position(*dims_, dims(id)[i].name);
             if (at < 0) return false;
             const AxisList& own = value(id).sharding.dims[i];
-            const AxisList*& known = axes[index(at)];
+            const AxisList*& known = axes_[index(at)];
             if (known && *known != own) return false;
             known = &own;
           }
-    for (const AxisList* split : axes) grid_.sharding.dims.push_back(*split);
     return true;
   }
 
   bool choose_rows() {
     std::optional<size_t> rows;
     const auto agree = [&](size_t count) { return rows.value_or(count) == count && (rows = count, true); };
-    const std::span<const Dim> all = grid_.dims;
+    const std::span<const Dim> all = *dims_;
     for (size_t p = 0; p < members_.size(); ++p) {
       const Dims& made = result(p);
       if (made.empty() || made.size() == all.size()) continue;
       if (same_names(made, all.first(made.size()))) {
         if (!agree(made.size())) return false;
-      } else if (kinds_[p] == MemberKind::kReduction && same_names(made, all.last(made.size()))) {
+      } else if (members_[p].kind == MemberKind::kReduction && same_names(made, all.last(made.size()))) {
         if (!agree(all.size() - made.size())) return false;
       } else {
         return false;
@@ -112,48 +133,40 @@ class GridFinder {
     }
     // An input that is repeated for every row is best read in place, so its dimensions become the columns.
     if (!rows)
-      for (const Step* member : members_)
-        for (const ValueId id : member->inputs)
+      for (const GridMember& member : members_)
+        for (const ValueId id : member.step->inputs)
           if (!rows && !dims(id).empty() && dims(id).size() < all.size() &&
               std::equal(dims(id).begin(), dims(id).end(), all.last(dims(id).size()).begin()))
             rows = all.size() - dims(id).size();
-    grid_.row_dims = rows.value_or(0);
+    row_dims_ = rows.value_or(0);
     for (size_t p = 0; p < members_.size(); ++p)
-      if (is_needed_(output(p)) && !in_order(result(p), grid_.dims)) return false;
+      if (is_needed_[p] && !in_order(result(p), *dims_)) return false;
     return true;
   }
 
   bool find_stages() {
     // The stage from which on a member's result may be used, or -1.
     std::vector<int> ready(members_.size(), 0);
-    grid_.stage.assign(members_.size(), 0);
+    stage_.assign(members_.size(), 0);
     for (size_t p = 0; p < members_.size(); ++p) {
       const Extent made = extent(result(p));
-      for (const ValueId id : members_[p]->inputs) {
+      for (const ValueId id : members_[p].step->inputs) {
         const std::optional<size_t> by = maker(id);
         if (!by) continue;
         if (*by >= p || ready[*by] < 0) return false;
-        grid_.stage[p] = std::max(grid_.stage[p], ready[*by]);
+        stage_[p] = std::max(stage_[p], ready[*by]);
       }
-      ready[p] = grid_.stage[p];
-      if (kinds_[p] != MemberKind::kReduction) continue;
-      const Extent from = extent(dims(members_[p]->inputs[0]));
+      ready[p] = stage_[p];
+      if (members_[p].kind != MemberKind::kReduction) continue;
+      const Extent from = extent(dims(members_[p].step->inputs[0]));
       if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
       // Devices with different columns would cut the rows into different blocks, but the values that they
       // share must be the same bit for bit.
       if (from == Extent::kRow && columns_are_split()) return false;
       // A stage works through its rows before its elements.
-      ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;
+      ready[p] = made == Extent::kRow ? stage_[p] + 1 : -1;
     }
     postpone();
-    grid_.order.resize(members_.size());
-    std::iota(grid_.order.begin(), grid_.order.end(), 0);
-    const auto rank = [&](int p) {
-      const bool reduces = kinds_[index(p)] == MemberKind::kReduction;
-      const Extent worked = extent(reduces ? dims(members_[index(p)]->inputs[0]) : result(index(p)));
-      return std::pair(grid_.stage[index(p)], worked == Extent::kElement);
-    };
-    std::stable_sort(grid_.order.begin(), grid_.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
     return true;
   }
 
@@ -161,51 +174,56 @@ class GridFinder {
   // that their values need not be kept.
   void postpone() {
     for (size_t p = members_.size(); p-- > 0;) {
-      if (kinds_[p] == MemberKind::kReduction || extent(result(p)) != Extent::kElement) continue;
-      if (is_needed_(output(p)) || reads_elements_made_here(p)) continue;
+      if (members_[p].kind == MemberKind::kReduction || extent(result(p)) != Extent::kElement) continue;
+      if (is_needed_[p] || reads_elements_made_here(p)) continue;
       std::optional<int> used;
       for (size_t user = p + 1; user < members_.size(); ++user)
-        for (const ValueId id : members_[user]->inputs)
-          if (id == output(p)) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
-      if (used) grid_.stage[p] = *used;
+        for (const ValueId id : members_[user].step->inputs)
+          if (id == output(p)) used = std::min(used.value_or(INT_MAX), stage_[user]);
+      if (used) stage_[p] = *used;
     }
   }
 
   // True if a member reads elements made in this step, other than those that can be postponed as well.
   bool reads_elements_made_here(size_t p) const {
-    return std::any_of(members_[p]->inputs.begin(), members_[p]->inputs.end(), [&](ValueId id) {
+    return std::any_of(members_[p].step->inputs.begin(), members_[p].step->inputs.end(), [&](ValueId id) {
       const std::optional<size_t> by = maker(id);
       return by && extent(dims(id)) == Extent::kElement &&
-             (is_needed_(id) || kinds_[*by] == MemberKind::kReduction || reads_elements_made_here(*by));
+             (is_needed_[*by] || members_[*by].kind == MemberKind::kReduction ||
+              reads_elements_made_here(*by));
     });
   }
 
   bool columns_are_split() const {
-    const std::vector<AxisList>& axes = grid_.sharding.dims;
-    return std::any_of(axes.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims), axes.end(),
-                       [](const AxisList& split) { return !split.empty(); });
+    return std::any_of(axes_.begin() + static_cast<std::ptrdiff_t>(row_dims_), axes_.end(),
+                       [](const AxisList* split) { return !split->empty(); });
   }
 
   bool fits_cache() const {
-    const LocalDims largest = largest_dims(grid_.dims, grid_.sharding, mesh_);
-    const auto split = largest.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims);
+    const auto makes = [&](Extent extent) {
+      for (size_t p = 0; p < members_.size(); ++p)
+        if (this->extent(result(p)) == extent) return true;
+      return false;
+    };
+    const bool makes_rows = makes(Extent::kRow), makes_columns = makes(Extent::kColumn);
+    if (!makes_rows && !makes_columns) return true;
+    const LocalDims largest = largest_dims(*dims_, sharding(), mesh_);
+    const auto split = largest.begin() + static_cast<std::ptrdiff_t>(row_dims_);
     const int64_t rows = elements(LocalDims(largest.begin(), split)),
                   columns = elements(LocalDims(split, largest.end()));
-    for (size_t p = 0; p < members_.size(); ++p) {
-      const Extent made = extent(result(p));
-      if (made == Extent::kColumn && columns > kMostSums) return false;
-      if (made != Extent::kRow) continue;
-      if (columns > kLongestRow || (columns > kLongRow && rows < kFewRows)) return false;
-    }
-    return true;
+    if (makes_columns && columns > kMostSums) return false;
+    return !makes_rows || (columns <= kLongestRow && (columns <= kLongRow || rows >= kFewRows));
   }
 
   const EntryPoint& entry_;
-  std::span<const Step* const> members_;
-  const std::function<bool(ValueId)>& is_needed_;
+  std::span<const GridMember> members_;
+  const std::function<bool(ValueId)>& needs_;
   const Mesh& mesh_;
-  std::vector<MemberKind> kinds_;
-  FusedGrid grid_;
+  std::vector<bool> is_needed_;        // the value that each member makes
+  const Dims* dims_ = nullptr;         // of the grid
+  std::vector<const AxisList*> axes_;  // that split them
+  size_t row_dims_ = 0;
+  std::vector<int> stage_;
 };
 
 }  // namespace
@@ -239,9 +257,7 @@ std::optional<MemberKind> member_kind(const EntryPoint& entry, const Step& step)
 }
 
 Extent FusedGrid::extent(const Dims& value) const {
-  if (value.size() == dims.size()) return Extent::kElement;
-  if (value.empty()) return Extent::kSingle;
-  return same_names(value, std::span(dims).first(row_dims)) ? Extent::kRow : Extent::kColumn;
+  return extent_on(dims, row_dims, value);
 }
 
 Dims FusedGrid::dims_of(Extent extent) const {
@@ -259,14 +275,20 @@ Dims FusedGrid::dims_of(Extent extent) const {
   return {};
 }
 
-std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step* const> members,
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const GridMember> members,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh) {
+  GridFinder finder(entry, members, is_needed, mesh);
+  return finder.run() ? std::optional(std::move(finder).made()) : std::nullopt;
+}
+
+bool have_grid(const EntryPoint& entry, std::span<const GridMember> members,
+               const std::function<bool(ValueId)>& is_needed, const Mesh& mesh) {
   return GridFinder(entry, members, is_needed, mesh).run();
 }
 
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh) {
-  std::vector<const Step*> members;
-  for (const Step& member : fused.members()) members.push_back(&member);
+  std::vector<GridMember> members;
+  for (const Step& member : fused.members()) members.push_back({&member, member_kind(entry, member)});
   return find_grid(
       entry, members,
       [&](ValueId id) {

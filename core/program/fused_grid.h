@@ -34,6 +34,11 @@ enum class MemberKind {
 /// The kind of member that the kernel step could be in a fused step, or nothing.
 std::optional<MemberKind> member_kind(const EntryPoint& entry, const Step& step);
 
+struct GridMember {
+  const Step* step = nullptr;
+  std::optional<MemberKind> kind;  // member_kind() of the step
+};
+
 enum class Extent { kElement, kRow, kColumn, kSingle };
 
 struct FusedGrid {
@@ -59,8 +64,11 @@ bool in_order(const Dims& part, const Dims& all);
 /// The grid on which `members` can form one fused step whose outputs are the values that fulfil `is_needed`;
 /// nothing if they can't. Each member must come after those that it reads. The number of devices does not
 /// matter.
-std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step* const> members,
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const GridMember> members,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh);
+/// Returns whether there is one, which takes less time to find out.
+bool have_grid(const EntryPoint& entry, std::span<const GridMember> members,
+               const std::function<bool(ValueId)>& is_needed, const Mesh& mesh);
 /// The grid of an existing fused step.
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh);
 

@@ -3,6 +3,7 @@
 // they hold for another graph of the same model: one that computes some tensors again, or has other sizes.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,6 +18,13 @@ struct Program;
 /// pass does not read, are passed over.
 using RematNames = std::set<std::string, std::less<>>;
 
+/// The costs by which the plans of a program are compared while they are chosen.
+struct PlanWay {
+  bool by_seconds = false;   // predicted on the hardware, if there is any; or else bytes and flops
+  double hidden = 0;         // the share of a collective that kernels hide if they can
+  bool keeps_rules = false;  // operands are taken as rules split them before anything else is compared
+};
+
 /// A plan decides nothing where it says nothing: the chooser (core/choice/choose_plan.h) does.
 struct Plan {
   Shardings variables = {};  // of variables and caches
@@ -29,6 +37,8 @@ struct Plan {
   /// Where the layout splits gradients (ZeRO), each microbatch scatters its own: devices then hold shards of their sums
   /// in place of terms of whole ones, and send as much for each microbatch as otherwise for all.
   bool scatters_microbatches = false;
+  /// Nothing: of several ways, the one that leads to the shortest step.
+  std::optional<PlanWay> way = {};
 
   /// The shardings of the tensors of an entry point.
   const Shardings& of(const std::string& entry) const;

@@ -56,12 +56,14 @@ struct CompiledLayout {
   bool is_slow = false;  // it can't be one of the best as they are now, so its memory is not known
 };
 
-// The largest arena of all entry points. `program` has only the one that is timed.
+// The largest arena of all entry points. `program` has only the one that is timed, whose plan decides those of the
+// others.
 int64_t memory_of(const SearchTask& task, const Program& program) {
   std::vector<std::string> others;
   for (const char* name : {"init", "train", "evaluate", "decode", "encode"})
     if (name != task.options.entry) others.emplace_back(name);
-  return std::max(program.arena_bytes(), task.prepared.compile(program.layout, others).arena_bytes());
+  const Plan plan = with_variables(program.plan, program);
+  return std::max(program.arena_bytes(), task.prepared.compile(program.layout, others, plan).arena_bytes());
 }
 
 // Made while the program is at hand, so that a search that is stopped can report what it has found; nothing if it does

@@ -40,7 +40,7 @@ bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
   if (with_constants.empty()) return false;
   with_constants.push_back(s);
   const auto is_needed = [&](ValueId id) { return id == uses.step(s).outputs[0]; };
-  return find_grid(uses.entry(), uses.steps(with_constants), is_needed, mesh).has_value();
+  return have_grid(uses.entry(), uses.members(with_constants), is_needed, mesh);
 }
 
 // `members` with constants of their own before them, in the place of those that steps make. Adds the values
@@ -69,26 +69,28 @@ std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUs
   return members;
 }
 
-// One step that does the work of the unit. Adds the values of the constants in it to the entry.
+// One step that does the work of the unit, whose steps are moved into it. Adds the values of the constants in it to the
+// entry.
 Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit& unit, const Mesh& mesh) {
-  std::vector<Step> members;
-  for (const StepIndex s : unit) members.push_back(uses.step(s));
-  if (!uses.keeps_all()) members = with_own_constants(partitioned, uses, std::move(members));
-  const auto is_needed = [&](ValueId id) { return uses.is_needed_outside(unit, id); };
-  std::vector<const Step*> pointers;
-  for (const Step& member : members) pointers.push_back(&member);
-  const std::optional<FusedGrid> grid = find_grid(uses.entry(), pointers, is_needed, mesh);
-  check_invariant(grid.has_value(), "what was to be fused does not fit together");
-
   const Step& last = uses.step(unit.back());
   Step fused;
   fused.name = last.name;
   fused.source = last.source;
   fused.phase = last.phase;
+  std::vector<Step> members;
+  members.reserve(unit.size());
+  for (const StepIndex s : unit) members.push_back(std::move(partitioned.entry.steps[s]));
+  if (!uses.keeps_all()) members = with_own_constants(partitioned, uses, std::move(members));
+  const auto is_needed = [&](ValueId id) { return uses.is_needed_outside(unit, id); };
+  std::vector<GridMember> of_grid;
+  for (const Step& member : members) of_grid.push_back({&member, member_kind(uses.entry(), member)});
+  const std::optional<FusedGrid> grid = find_grid(uses.entry(), of_grid, is_needed, mesh);
+  check_invariant(grid.has_value(), "what was to be fused does not fit together");
+
   RunFused ordered;
   std::set<ValueId> made;
   for (const int p : grid->order) {
-    const Step& member = members[static_cast<size_t>(p)];
+    Step& member = members[static_cast<size_t>(p)];
     for (const ValueId id : member.inputs) {
       const bool is_known = std::find(fused.inputs.begin(), fused.inputs.end(), id) != fused.inputs.end();
       if (made.count(id) == 0 && !is_known) fused.inputs.push_back(id);
@@ -96,7 +98,7 @@ Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit&
     made.insert(member.outputs[0]);
     if (member.op()->family != Family::kGenerator && is_needed(member.outputs[0]))
       fused.outputs.push_back(member.outputs[0]);
-    ordered.members.push_back(member);
+    ordered.members.push_back(std::move(member));
   }
   fused.action = std::move(ordered);
   return fused;
@@ -131,13 +133,13 @@ PartitionedEntry fuse(PartitionedEntry partitioned, bool keep_all, const Mesh& m
   for (const Unit& unit : units) fuses.push_back(is_fused(uses, unit, mesh));
   const std::vector<bool> needless = needless_units(uses, units, fuses);
 
+  // Steps that make constants are copied into fused steps before they are moved themselves.
+  for (size_t u = 0; u < units.size(); ++u)
+    if (fuses[u]) partitioned.entry.steps[units[u][0]] = fused_step(partitioned, uses, units[u], mesh);
   PerStep<Step> steps;
   PerStep<StepIndex> positions(partitioned.entry.steps.size());
-  for (size_t u = 0; u < units.size(); ++u) {
-    if (needless[u]) continue;
-    positions[units[u][0]] =
-        steps.add(fuses[u] ? fused_step(partitioned, uses, units[u], mesh) : uses.step(units[u][0]));
-  }
+  for (size_t u = 0; u < units.size(); ++u)
+    if (!needless[u]) positions[units[u][0]] = steps.add(std::move(partitioned.entry.steps[units[u][0]]));
   for (Step& step : steps) renumber(step, positions);
   partitioned.entry.steps = std::move(steps);
   return partitioned;

@@ -76,6 +76,7 @@ Sharding result_sharding(const ShardedEntry& sharded, size_t n, size_t result) {
 // The axes that split the moved dimension of the operands of a node that moves pieces. Along these, a device
 // lacks elements that others hold.
 AxisList moving_axes_of(const Graph& graph, const Node& node, const Strategy& strategy) {
+  if (strategy.operands.empty() || split_axes(strategy.operands[0]).empty()) return {};
   const std::vector<TensorType> operands = graph.operand_types(node), results = graph.result_types(node);
   const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
   const Factor* moved = moved_factor(factors);

@@ -67,7 +67,7 @@ class UnitOrder {
     if (joined.size() > kMostMembers || !is_within_reach(joined.front(), joined.back())) return;
     const auto is_needed = [&](ValueId id) { return uses_.is_needed_outside(joined, id); };
     if (keeps_more(a, b, joined)) return;
-    if (!find_grid(uses_.entry(), uses_.steps(joined), is_needed, mesh_)) return;
+    if (!have_grid(uses_.entry(), uses_.members(joined), is_needed, mesh_)) return;
     const std::optional<std::set<int>> between = needed_between(early, late);
     if (!between) return;
     put_first(*between, early, late);
@@ -189,10 +189,10 @@ StepUses::StepUses(const PartitionedEntry& partitioned, bool keep_all)
   for (const auto& [variable, fresh] : partitioned.assignments) used(fresh).is_kept = true;
 }
 
-std::vector<const Step*> StepUses::steps(const Unit& unit) const {
-  std::vector<const Step*> found;
+std::vector<GridMember> StepUses::members(const Unit& unit) const {
+  std::vector<GridMember> found;
   found.reserve(unit.size());
-  for (const StepIndex s : unit) found.push_back(&step(s));
+  for (const StepIndex s : unit) found.push_back({&step(s), kinds_[s]});
   return found;
 }
 

@@ -20,13 +20,14 @@ using Unit = std::vector<StepIndex>;
 /// Knows the step that makes a value and the steps that read it. An alias counts as its value.
 class StepUses {
  public:
-  /// Refers to the entry point. Values may be added to it, but its steps must stay as they are.
+  /// Refers to the entry point. Values may be added to it. Its steps must stay as they are until they have been asked
+  /// for.
   /// `keep_all`: every value comes out of the entry point.
   StepUses(const PartitionedEntry& partitioned, bool keep_all);
 
   const EntryPoint& entry() const { return entry_; }
   const Step& step(StepIndex s) const { return entry_.steps[s]; }
-  std::vector<const Step*> steps(const Unit& unit) const;
+  std::vector<GridMember> members(const Unit& unit) const;
   bool keeps_all() const { return keep_all_; }
   /// True if the step can be a member of a fused step. Constants are not: they are repeated in it.
   bool is_fusible(StepIndex s) const { return kinds_[s] && !is_constant(s); }
