@@ -22,6 +22,7 @@
 #include "core/model/decoding.h"
 #include "core/model/stored_weights.h"
 #include "core/passes/pipeline.h"
+#include "formats/program/program_reader.h"
 
 namespace mtfc {
 namespace {
@@ -207,14 +208,19 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   const Annotations check_names(model, layouts.front());
   const Model whole = std::exchange(model, only_decode(model));
   facts.positions = decode_positions(*model.decode);
-  CompileOptions compile_options = compile_options_of(options.model);
-  compile_options.decode = true;
-  Program program = compile(model, layouts.front(), compile_options);
-  std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
+  Program program;
+  if (!sources.program_text.empty()) {
+    program = read_sent_program(sources.program_text);
+  } else {
+    CompileOptions compile_options = compile_options_of(options.model);
+    compile_options.decode = true;
+    program = compile(model, layouts.front(), compile_options);
+    std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
+    add_shorter_decodes(sources, options, sets, compile_options, model, program);
+    add_prompt(sources, options, sets, compile_options, whole, std::stoll(sources.told), program, warnings);
+  }
   const EntryPoint& decode = *program.find("decode");
   facts.vocabulary = decode.values[decode.outputs[0].value].type.dims.back().size;
-  add_shorter_decodes(sources, options, sets, compile_options, model, program);
-  add_prompt(sources, options, sets, compile_options, whole, std::stoll(sources.told), program, warnings);
   return program;
 }
 

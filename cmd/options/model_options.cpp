@@ -401,7 +401,7 @@ Program make_program(const Sources& sources, const ModelOptions& options,
                      const CompileOptions& compile_options, std::vector<Diagnostic>& warnings,
                      const std::function<Program(const Model&, const Layout&)>& make) {
   if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);
-  if (!sources.program_text.empty()) return read_program(sources.program_text, sources.model_file);
+  if (!sources.program_text.empty()) return read_sent_program(sources.program_text);
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options, warnings);
   return make(model, layouts.front());
 }

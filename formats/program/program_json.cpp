@@ -71,6 +71,7 @@ Json variable_json(const ProgramVariable& variable, const Mesh& mesh) {
   json["trainable"] = variable.decl.trainable;
   json["optimizer_state"] = variable.decl.optimizer_state;
   if (!variable.decl.group.empty()) json["group"] = variable.decl.group;
+  if (!variable.decl.scale.empty()) json["scale"] = variable.decl.scale;
   if (const std::optional<Init>& init = variable.decl.init)
     json["init"] = {{"kind", to_string(init->kind)}, {"a", real_json(init->a)}, {"b", real_json(init->b)}};
   json["offset"] = variable.offset;

@@ -34,6 +34,9 @@ class ProgramReader {
     if (const auto loss = root_.find("loss")) program_.loss = loss->string().value_or("");
     if (const auto rate = root_.find("learning_rate")) program_.learning_rate = learning_rate(*rate);
     for (const Cursor& at : list(root_, "variables")) program_.variables.push_back(variable(at));
+    std::set<std::string> scales;
+    for (const ProgramVariable& scaled : program_.variables) scales.insert(scaled.decl.scale);
+    for (ProgramVariable& scale : program_.variables) scale.decl.is_scale = scales.contains(scale.decl.name);
     for (const Cursor& at : list(root_, "entry_points")) program_.entry_points.push_back(entry_point(at));
     for (const Cursor& at : list(root_, "warnings")) program_.warnings.push_back(at.string().value_or(""));
     return std::move(program_);
@@ -234,8 +237,8 @@ class ProgramReader {
   }
 
   ProgramVariable variable(const Cursor& at) const {
-    at.check_keys({"name", "dtype", "dims", "sharding", "trainable", "optimizer_state", "group", "init",
-                   "offset", "bytes"});
+    at.check_keys({"name", "dtype", "dims", "sharding", "trainable", "optimizer_state", "group", "scale",
+                   "init", "offset", "bytes"});
     ProgramVariable found;
     found.decl.name = text(at, "name");
     if (const std::string problem = name_problem(found.decl.name); !problem.empty()) at.error(problem);
@@ -243,6 +246,7 @@ class ProgramReader {
     found.decl.trainable = flag(at, "trainable");
     found.decl.optimizer_state = flag(at, "optimizer_state");
     if (at.find("group")) found.decl.group = text(at, "group");
+    if (at.find("scale")) found.decl.scale = text(at, "scale");
     found.decl.location = at.location();
     if (const auto init = at.find("init")) {
       init->check_keys({"kind", "a", "b"});
@@ -489,8 +493,9 @@ bool is_program(std::string_view text) {
   return next != std::string_view::npos && text[next] == ':';
 }
 
-Program read_program(std::string_view text, const std::string& file) {
-  const JsonValue root = parse_json(text, file);
+namespace {
+
+Program unchecked(const JsonValue& root, const std::string& file) {
   DiagnosticSink sink;
   const Cursor at(root, file, sink);
   const auto version = at.require("mtfc_program");
@@ -503,6 +508,19 @@ Program read_program(std::string_view text, const std::string& file) {
   std::vector<Diagnostic> warnings;
   sink.finish(warnings);
   complete_waits(program);
+  return program;
+}
+
+}  // namespace
+
+Program read_sent_program(std::string_view text) {
+  const std::string name = "the program of rank 0";
+  return unchecked(parse_json(text, name), name);
+}
+
+Program read_program(std::string_view text, const std::string& file) {
+  const JsonValue root = parse_json(text, file);
+  Program program = unchecked(root, file);
   if (const std::optional<ProgramFault> fault = find_program_fault(program))
     throw UserError(std::vector<Diagnostic>{{place_of(root, file, fault->pointer), fault->what(),
                                              "compile the model again rather than edit its program"}});

@@ -17,5 +17,7 @@ bool is_program(std::string_view text);
 /// that can't be executed safely (core/program/program_check.h). program_json of the result gives `text`
 /// again.
 Program read_program(std::string_view text, const std::string& file);
+/// A program that another rank of the same run has compiled. It is not checked again.
+Program read_sent_program(std::string_view text);
 
 }  // namespace mtfc

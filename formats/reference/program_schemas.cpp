@@ -20,6 +20,7 @@ Json program_variable() {
        {"trainable", flag()},
        {"optimizer_state", flag()},
        {"group?", text()},
+       {"scale?", text("of i8 values: the variable that has the scale of each row")},
        {"init?", record({{"kind", text()}, {"a", reference("real")}, {"b", reference("real")}})},
        {"offset", whole("in the arena")},
        {"bytes", whole("of the largest shard")}});
