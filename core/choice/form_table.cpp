@@ -155,11 +155,10 @@ const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::ve
     for (size_t i = 0; i < made.sets.size(); ++i) {
       check_stop();
       for (size_t j = 0; j < lists_[id].size(); ++j) {
-        const auto gives = [&](const Sharding& form) {
-          return prices_.is_free(tensor.type, form, lists_[id][j]);
-        };
-        const bool has = std::any_of(made.sets[i].begin(), made.sets[i].end(), gives);
-        takes->at(i, j) = has ? PlanCost{} : PlanCost::impossible();
+        PlanCost& least = takes->at(i, j) = PlanCost::impossible();
+        for (const Sharding& form : made.sets[i])
+          if (prices_.sends_nothing(tensor.type, form, lists_[id][j]))
+            least = std::min(least, move(tensor, form, lists_[id][j]));
       }
     }
     made.taken.push_back(std::move(takes));

@@ -64,8 +64,12 @@ class PlanPrices {
   PlanCost reshard(const TensorType& type, const Sharding& from, const Sharding& to, bool can_hide) const;
   /// That way.
   ReshardWay way(const TensorType& type, const Sharding& from, const Sharding& to, bool can_hide) const;
-  /// Returns whether that reshard costs nothing, which takes less time to find out.
-  bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const;
+  /// Returns whether devices send nothing for that reshard, which takes less time to find out.
+  bool sends_nothing(const TensorType& type, const Sharding& from, const Sharding& to) const;
+  /// Returns whether it costs nothing. By seconds, a slice has the overhead of a step.
+  bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const {
+    return from == to || (!hardware_ && sends_nothing(type, from, to));
+  }
 
  private:
   PlanCost timed(const TensorType& type, Sharding from, const std::vector<Move>& moves, bool can_hide) const;
