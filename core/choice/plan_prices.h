@@ -43,7 +43,8 @@ class PlanPrices {
       : mesh_(mesh),
         hardware_(hardware.hardware),
         hidden_(hardware.way.hidden),
-        departure_(hardware.way.keeps_rules ? kCostPerByte << 32 : 0) {}
+        departure_(hardware.way.keeps_rules ? kCostPerByte << 32 : 0),
+        slices_are_free_(!hardware_ || hardware.way.fuses_slices) {}
 
   /// The ways in which an operation departs from rules, by rules.
   struct Departures {
@@ -66,9 +67,9 @@ class PlanPrices {
   ReshardWay way(const TensorType& type, const Sharding& from, const Sharding& to, bool can_hide) const;
   /// Returns whether devices send nothing for that reshard, which takes less time to find out.
   bool sends_nothing(const TensorType& type, const Sharding& from, const Sharding& to) const;
-  /// Returns whether it costs nothing. By seconds, a slice has the overhead of a step.
+  /// Returns whether it costs nothing.
   bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const {
-    return from == to || (!hardware_ && sends_nothing(type, from, to));
+    return from == to || (slices_are_free_ && sends_nothing(type, from, to));
   }
 
  private:
@@ -78,6 +79,7 @@ class PlanPrices {
   const Hardware* hardware_;
   double hidden_;
   int64_t departure_;  // the cost of an operand that is taken otherwise than rules say
+  bool slices_are_free_;
 };
 
 }  // namespace mtfc

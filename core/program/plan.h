@@ -20,9 +20,10 @@ using RematNames = std::set<std::string, std::less<>>;
 
 /// The costs by which the plans of a program are compared while they are chosen.
 struct PlanWay {
-  bool by_seconds = false;   // predicted on the hardware, if there is any; or else bytes and flops
-  double hidden = 0;         // the share of a collective that kernels hide if they can
-  bool keeps_rules = false;  // operands are taken as rules split them before anything else is compared
+  bool by_seconds = false;    // predicted on the hardware, if there is any; or else bytes and flops
+  double hidden = 0;          // the share of a collective that kernels hide if they can
+  bool keeps_rules = false;   // operands are taken as rules split them before anything else is compared
+  bool fuses_slices = false;  // slices take no time, as if kernels did their work; or else that of a step
 };
 
 /// A plan decides nothing where it says nothing: the chooser (core/choice/choose_plan.h) does.
