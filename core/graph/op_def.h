@@ -5,8 +5,8 @@
 // An operation is written once. Its Signature gives the reader's checks, `mtfc ops` and the schema; its
 // `roles` drive the partitioner and the propagation of shardings; its `gradient` is written in terms of other
 // operations; its `examples` feed the tests over the registry. Its kernel has the same file name in
-// runtime/kernels/. Composites (core/composites/) have a Signature and expand into operations; they have no
-// kernel.
+// runtime/kernels/, or is a row in runtime/kernel_tables/. Composites (core/composites/) have a Signature and expand
+// into operations; they have no kernel.
 
 #include <functional>
 #include <optional>

@@ -9,10 +9,6 @@
 #include "core/op_rules/conv_plan.h"
 #include "runtime/testing/boxed_tensor.h"
 
-namespace mtfc::conv_kernel {
-extern const KernelDef kKernel;
-}
-
 namespace mtfc::convolution_test {
 namespace {
 
@@ -116,9 +112,9 @@ int64_t products(const Convolution& c) {
 void check(const Convolution& c) {
   const Expected plain = expected(c);
   omp_set_num_threads(1);
-  const BoxedAnswer one = run_boxed(conv_kernel::kKernel, c.attributes(), {c.x, c.w}, {c.y}, c.workspace());
+  const BoxedAnswer one = run_boxed(kernel_named("conv"), c.attributes(), {c.x, c.w}, {c.y}, c.workspace());
   omp_set_num_threads(2);
-  const BoxedAnswer two = run_boxed(conv_kernel::kKernel, c.attributes(), {c.x, c.w}, {c.y}, c.workspace());
+  const BoxedAnswer two = run_boxed(kernel_named("conv"), c.attributes(), {c.x, c.w}, {c.y}, c.workspace());
   CHECK(one.results == two.results);
   CHECK(one.flops == conv_flops(c.attributes(), c.operands(), c.y.tensor.local_type()));
   BoxedTensor y = c.y;

@@ -15,7 +15,13 @@ namespace mtfc {
   namespace name##_kernel {         \
     extern const KernelDef kKernel; \
   }
-#include "op_list.inc"
+#include "kernel_list.inc"
+#undef MTFC_ENTRY
+#define MTFC_ENTRY(name)                                \
+  namespace name##_kernels {                            \
+    extern const std::span<const NamedKernel> kKernels; \
+  }
+#include "kernel_table_list.inc"
 #undef MTFC_ENTRY
 
 std::vector<int64_t> LocalTensor::extents() const {
@@ -31,12 +37,25 @@ std::vector<int64_t> LocalTensor::stored_extents() const {
   return sizes;
 }
 
-const KernelDef& kernel_named(std::string_view op) {
-  static const std::map<std::string, const KernelDef*, std::less<>> kKernels = {
+namespace {
+
+std::map<std::string_view, const KernelDef*> all_kernels() {
+  std::map<std::string_view, const KernelDef*> kernels = {
 #define MTFC_ENTRY(name) {#name, &name##_kernel::kKernel},
-#include "op_list.inc"
+#include "kernel_list.inc"
 #undef MTFC_ENTRY
   };
+#define MTFC_ENTRY(name) \
+  for (const NamedKernel& row : name##_kernels::kKernels) kernels[row.op] = &row.kernel;
+#include "kernel_table_list.inc"
+#undef MTFC_ENTRY
+  return kernels;
+}
+
+}  // namespace
+
+const KernelDef& kernel_named(std::string_view op) {
+  static const std::map<std::string_view, const KernelDef*> kKernels = all_kernels();
   const auto found = kKernels.find(op);
   if (found == kKernels.end()) throw InternalError("no kernel for the operation '" + std::string(op) + "'");
   return *found->second;

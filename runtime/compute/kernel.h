@@ -2,9 +2,9 @@
 // A kernel is prepared once for a step on a device, then run many times. Runs allocate nothing, but for the copies that
 // products without rows of zeros need (filled_rows.h).
 //
-// Kernels are constants, one per file of runtime/kernels/, which has the stem of the operation's file in
-// core/ops/. The registry is generated from the same list, so an operation without a kernel fails to link
-// with its name.
+// Kernels are constants: one per file of runtime/kernels/, which has the stem of the operation's file in core/ops/, or
+// a row in a table of short ones (runtime/kernel_tables/). The registry is generated from these files, and a test finds
+// an operation without a kernel.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/attributes.h"
@@ -92,6 +93,12 @@ struct KernelDef {
   /// are whole, and their floats are f64. `sizes` has the operands' magnitudes in the place of their elements.
   std::vector<AddedTerms> (*terms)(const KernelSite&, const KernelRun& values,
                                    const KernelRun& sizes) = nullptr;
+};
+
+/// A row in a table of kernels.
+struct NamedKernel {
+  std::string_view op;
+  KernelDef kernel;
 };
 
 /// The kernel of the operation `op`; throws InternalError if there is none.

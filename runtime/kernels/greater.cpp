@@ -1,7 +1,0 @@
-#include "runtime/compute/elementwise.h"
-
-namespace mtfc::greater_kernel {
-
-extern const KernelDef kKernel = binary_kernel(Numbers{}, [](auto a, auto b) { return a > b; });
-
-}  // namespace mtfc::greater_kernel

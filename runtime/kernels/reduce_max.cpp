@@ -1,9 +1,0 @@
-#include "runtime/compute/kernel.h"
-
-namespace mtfc::reduce_max_kernel {
-
-extern const KernelDef kKernel = {
-    .reduction = Reduction::kMax,
-};
-
-}  // namespace mtfc::reduce_max_kernel
