@@ -31,7 +31,7 @@ plant formats/text/quantity.h '"runtime/memory/arena.h"' 'formats/ may not inclu
 plant core/tests/ops_test.cpp '"runtime/memory/arena.h"' 'core/ may not include runtime/memory/arena.h'
 plant runtime/execute/executor.cpp '"runtime/testing/interpreter.h"' 'may not include test code'
 plant runtime/execute/executor.cpp '<mpi.h>' 'only runtime/comm/mpi and runtime/processes may include <mpi.h>'
-plant core/ops/add.cpp '<fstream>' 'may include <fstream>'
+plant core/ops/gather.cpp '<fstream>' 'may include <fstream>'
 plant cmd/run.cpp '<CLI/CLI.hpp>' 'only cmd/options/command_line.cpp may include <CLI/'
 mkdir "$copy/core/attic"
 mv "$copy/core/model/training.h" "$copy/core/attic/"

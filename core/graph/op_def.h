@@ -1,6 +1,6 @@
 #pragma once
-// The definition of an operation: one constant per file of core/ops/, with every field stated, by the file or by the
-// function of its family (core/op_rules/family.h).
+// The definition of an operation: a constant of a file of core/ops/, or a row in a table of short ones
+// (core/op_tables/), with every field stated, there or by the function of its family (core/op_rules/family.h).
 //
 // An operation is written once. Its Signature gives the reader's checks, `mtfc ops` and the schema; its
 // `roles` drive the partitioner and the propagation of shardings; its `gradient` is written in terms of other

@@ -13,6 +13,12 @@ namespace mtfc {
 #include "op_list.inc"
 #undef MTFC_ENTRY
 #define MTFC_ENTRY(name)                  \
+  namespace name##_ops {                  \
+    extern const std::vector<OpDef> kOps; \
+  }
+#include "op_table_list.inc"
+#undef MTFC_ENTRY
+#define MTFC_ENTRY(name)                  \
   namespace name##_composite {            \
     extern const CompositeDef kComposite; \
   }
@@ -36,14 +42,23 @@ std::vector<const Def*> by_name(std::vector<const Def*> list) {
   return list;
 }
 
-}  // namespace
-
-const std::vector<const OpDef*>& all_ops() {
-  static const std::vector<const OpDef*> kOps = by_name<OpDef>({
+std::vector<const OpDef*> listed_ops() {
+  std::vector<const OpDef*> ops = {
 #define MTFC_ENTRY(name) &name##_op::kOp,
 #include "op_list.inc"
 #undef MTFC_ENTRY
-  });
+  };
+#define MTFC_ENTRY(name) \
+  for (const OpDef& op : name##_ops::kOps) ops.push_back(&op);
+#include "op_table_list.inc"
+#undef MTFC_ENTRY
+  return ops;
+}
+
+}  // namespace
+
+const std::vector<const OpDef*>& all_ops() {
+  static const std::vector<const OpDef*> kOps = by_name(listed_ops());
   return kOps;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Lookup of operations and composites by name. The lists are generated from the files of core/ops/ and
-// core/composites/.
+// Lookup of operations and composites by name. The lists are generated from the files of core/ops/,
+// core/op_tables/ and core/composites/.
 
 #include <string_view>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// Rules shared by the element-wise operations in core/ops/.
+// Rules shared by the element-wise operations.
 //
 // Operands are aligned by the names of their dimensions. If one operand has every dimension of the others,
 // the result has its dimensions in its order; otherwise the result has the union in order of first

@@ -1,6 +1,6 @@
 #pragma once
-// Operations of a family: a file of core/ops/ states what the family leaves open, and a function of the family makes
-// the definition. Families with rules of their own have the function beside these: elementwise.h, reduction.h,
+// Operations of a family: an operation states what the family leaves open, and a function of the family makes the
+// definition. Families with rules of their own have the function beside these: elementwise.h, reduction.h,
 // random_rules.h, windows.h and attention.h.
 
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// Rules shared by the operations in core/ops/ that draw random numbers.
+// Rules shared by the operations that draw random numbers.
 //
 // Each number is a function of the seed, the step, the name of the result (or the attribute `key`) and the global index
 // of its element, so it does not depend on the layout. With the attribute `interleaved` (a dimension d of size n)

@@ -45,12 +45,11 @@ FactorRule factors_of(ReduceKind kind) {
   throw InternalError("a reduction of no kind");
 }
 
-std::vector<Example> examples_of(const ReductionOp& op) {
-  const bool of_bools = op.infer == infer_bool_reduction;
+std::vector<Example> family_examples(bool of_bools) {
   const auto use = [&](std::string_view dims, Attributes attributes, DType dtype = DType::kF64) {
     return Example{{of_bools ? flags(dims) : normal(dims, dtype)}, std::move(attributes)};
   };
-  std::vector<Example> examples = {
+  return {
       use("batch=5 hidden=7", {}),
       use("batch=5 hidden=7", {{"over", dims_of("hidden=7")}}),
       use("batch=5 hidden=7", {{"over", dims_of("batch=5")}}),
@@ -60,26 +59,16 @@ std::vector<Example> examples_of(const ReductionOp& op) {
       use("batch=5 hidden=7", {{"over", dims_of("hidden=7")}}, DType::kF32),
       use("", {}),
   };
-  examples.insert(examples.end(), op.more.begin(), op.more.end());
-  return examples;
 }
 
 }  // namespace
 
-OpDef reduction(ReductionOp op) {
-  FamilyMember member = {
-      .name = op.name,
-      .doc = op.doc,
-      .attributes = {kReductionOver, kReductionDims},
-      .infer = op.infer,
-      .examples = examples_of(op),
-      .worked = std::move(op.worked),
-      .roles = factors_of(op.kind),
-      .linear_in = std::move(op.linear_in),
-      .gradient = op.gradient,
-      .flops = operand_elements,
-      .traits = op.traits,
-  };
+OpDef reduction(ReduceKind kind, FamilyMember member) {
+  member.attributes = {kReductionOver, kReductionDims};
+  std::vector<Example> examples = family_examples(member.infer == infer_bool_reduction);
+  member.examples.insert(member.examples.begin(), examples.begin(), examples.end());
+  member.roles = factors_of(kind);
+  member.flops = operand_elements;
   return family_member(Family::kReduction, std::move(member));
 }
 

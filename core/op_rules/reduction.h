@@ -1,5 +1,5 @@
 #pragma once
-// Rules shared by the reductions in core/ops/.
+// Rules shared by the reductions.
 //
 // `over` lists the dimensions to remove, or `dims` those to keep, in the wanted order; with neither, all are
 // removed. A removed dimension that is split leaves a partial value of the reduction's kind. Example:
@@ -19,18 +19,9 @@ inline constexpr AttributeSpec kReductionOver = {"over", AttributeType::kOver, f
 inline constexpr AttributeSpec kReductionDims = {"dims", AttributeType::kOver, false,
                                                  "the dimensions to keep, instead of `over`"};
 
-/// One reduction: what the family leaves open.
-struct ReductionOp {
-  std::string_view name, doc;
-  std::vector<TensorType> (*infer)(const OpCall& call);
-  ReduceKind kind;                 // of the partial values that devices hold of a split dimension
-  std::vector<Example> more = {};  // beside those of the family
-  std::vector<WorkedExample> worked = {};
-  std::vector<std::vector<int>> linear_in = {};
-  GradientRule gradient = kNoGradient;
-  OpTraits traits = {};
-};
-OpDef reduction(ReductionOp op);
+/// `kind`: of the partial values that devices hold of a split dimension. The member's examples are added to those of
+/// the family.
+OpDef reduction(ReduceKind kind, FamilyMember member);
 
 /// The result has the operand's dtype. They throw OpError for wrong dimensions and for an operand that is no
 /// number, no float, or no bool, respectively.
