@@ -49,8 +49,6 @@ extern const CompositeDef kComposite =
             {
                 .name = "avg_pool",
                 .doc = "The mean of the elements that windows read; 0 for a window that reads padding alone.",
-                .min_operands = 1,
-                .max_operands = 1,
                 .attributes = {kPoolWindows, kCountPadding},
                 .infer = infer,
                 .examples = examples(),
@@ -63,8 +61,6 @@ extern const CompositeDef kComposite =
                                   {{1, 3, 3}})},
             },
         .expand = expand,
-        .gradient = kGradientOfParts,
-        .in_evaluation = kAsInTraining,
         .in_f32 = true,
 };
 

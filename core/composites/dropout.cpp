@@ -36,8 +36,6 @@ extern const CompositeDef kComposite = {
             .doc = "In training, each element becomes 0 with probability `rate` and otherwise x / (1 - "
                    "rate), drawn anew in each step and the same under every layout; in evaluation, the "
                    "operand is unchanged.",
-            .min_operands = 1,
-            .max_operands = 1,
             .attributes = {{"rate", AttributeType::kNumber, true,
                             "the probability that an element becomes 0: at least 0 and less than 1"}},
             .infer = infer,
@@ -48,7 +46,6 @@ extern const CompositeDef kComposite = {
                          {.operands = {normal("")}, .attributes = {{"rate", 0.1}}}},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
     .in_evaluation = first_operand,
     .in_f32 = true,
 };

@@ -86,7 +86,6 @@ extern const CompositeDef kComposite = {
                                    {{"rate", 0.0}})},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
     .in_evaluation = in_evaluation,
 };
 

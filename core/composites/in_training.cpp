@@ -38,7 +38,6 @@ extern const CompositeDef kComposite = {
                          {.operands = {flags("batch=5"), flags("batch=5")}, .attributes = {}}},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
     .in_evaluation = first_operand,
 };
 

@@ -15,15 +15,11 @@ extern const CompositeDef kComposite = {
         {
             .name = "log_softmax",
             .doc = "The logarithm of softmax, computed without loss of accuracy.",
-            .min_operands = 1,
-            .max_operands = 1,
             .attributes = {kSoftmaxOver},
             .infer = infer_softmax,
             .examples = softmax_examples(),
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
-    .in_evaluation = kAsInTraining,
     .in_f32 = true,
     .reads_logits = true,
 };

@@ -30,8 +30,6 @@ extern const CompositeDef kComposite = {
             .name = "logsumexp",
             .doc = "log(sum(exp(x))) over the given dimensions, computed so that large elements do not "
                    "overflow.",
-            .min_operands = 1,
-            .max_operands = 1,
             .attributes = {kReductionOver, kReductionDims},
             .infer = infer_float_reduction,
             .examples = {{.operands = {normal("batch=5 classes=7")}, .attributes = {}},
@@ -45,8 +43,6 @@ extern const CompositeDef kComposite = {
                           .attributes = {{"over", dims_of("classes=7")}}}},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
-    .in_evaluation = kAsInTraining,
     .in_f32 = true,
     .reads_logits = true,
 };

@@ -21,8 +21,6 @@ extern const CompositeDef kComposite =
             {
                 .name = "max_pool",
                 .doc = "The largest of the elements that windows read; padding does not count.",
-                .min_operands = 1,
-                .max_operands = 1,
                 .attributes = {kPoolWindows},
                 .infer = infer_pool,
                 .examples = pool_examples(normal),
@@ -31,8 +29,6 @@ extern const CompositeDef kComposite =
                                   {{-1, -3, -4}})},
             },
         .expand = expand,
-        .gradient = kGradientOfParts,
-        .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::max_pool_composite

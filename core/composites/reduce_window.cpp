@@ -48,8 +48,6 @@ extern const CompositeDef kComposite =
                 .name = "reduce_window",
                 .doc = "The sum, the maximum or the minimum of the elements that windows read; padding does "
                        "not count.",
-                .min_operands = 1,
-                .max_operands = 1,
                 .attributes = {kPoolWindows,
                                {"kind", AttributeType::kText, true, "\"sum\", \"max\" or \"min\""}},
                 .infer = infer,
@@ -60,8 +58,6 @@ extern const CompositeDef kComposite =
                                   {{1, 3, 2}})},
             },
         .expand = expand,
-        .gradient = kGradientOfParts,
-        .in_evaluation = kAsInTraining,
         .in_f32 = true,
 };
 

@@ -24,8 +24,6 @@ extern const CompositeDef kComposite = {
         {
             .name = "softmax",
             .doc = "exp(x) divided by its sum over the given dimensions.",
-            .min_operands = 1,
-            .max_operands = 1,
             .attributes = {kSoftmaxOver},
             .infer = infer_softmax,
             .examples = softmax_examples(),
@@ -33,7 +31,6 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = gradient,
-    .in_evaluation = kAsInTraining,
     .in_f32 = true,
     .reads_logits = true,
     .gives_distribution = true,

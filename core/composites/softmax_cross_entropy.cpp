@@ -98,8 +98,6 @@ extern const CompositeDef kComposite = {
             .examples = examples(),
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
-    .in_evaluation = kAsInTraining,
     .in_f32 = true,
     .reads_logits = true,
 };

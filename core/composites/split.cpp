@@ -66,8 +66,6 @@ extern const CompositeDef kComposite = {
         {
             .name = "split",
             .doc = "A tensor cut into parts along a dimension; one result for each part.",
-            .min_operands = 1,
-            .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension to cut"},
                            {"to", AttributeType::kParts, true,
                             "the dimension that replaces `dim`: one name for equal parts, or a list of one "
@@ -82,8 +80,6 @@ extern const CompositeDef kComposite = {
                          {{normal("length=7")}, {{"dim", dim_of("length=7")}, {"to", dims_of("length=7")}}}},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
-    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::split_composite

@@ -72,8 +72,6 @@ extern const CompositeDef kComposite = {
                               {{1, 2, 3, 4}})},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
-    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::stack_composite

@@ -39,8 +39,6 @@ extern const CompositeDef kComposite = {
             .name = "unstack",
             .doc = "The slices of a tensor at each index of a dimension, without that dimension; one result "
                    "for each.",
-            .min_operands = 1,
-            .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension to cut into slices"}},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3")}, {{"dim", dim_of("a=3")}}},
@@ -48,8 +46,6 @@ extern const CompositeDef kComposite = {
                          {{steps("a=2", DType::kI32)}, {{"dim", dim_of("a=2")}}}},
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
-    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::unstack_composite

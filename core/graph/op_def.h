@@ -1,6 +1,6 @@
 #pragma once
 // The definition of an operation: a constant of a file of core/ops/, or a row in a table of short ones
-// (core/op_tables/), with every field stated, there or by the function of its family (core/op_rules/family.h).
+// (core/op_tables/). A function of its family (core/op_rules/family.h) makes it.
 //
 // An operation is written once. Its Signature gives the reader's checks, `mtfc ops` and the schema; its
 // `roles` drive the partitioner and the propagation of shardings; its `gradient` is written in terms of other
@@ -99,9 +99,9 @@ struct OwnDType {
 struct Signature {
   std::string_view name;
   std::string_view doc;  // one sentence
-  int min_operands;
-  int max_operands;  // -1: any number
-  std::vector<AttributeSpec> attributes;
+  int min_operands = 1;
+  int max_operands = 1;  // -1: any number
+  std::vector<AttributeSpec> attributes = {};
   std::vector<OwnDType> own_dtypes = {};
   /// Result types. Throws OpError. Operand counts and attribute types have been checked before.
   std::vector<TensorType> (*infer)(const OpCall&);
@@ -299,16 +299,18 @@ struct StandIn {
   Attributes attributes = {};
 };
 
+inline constexpr std::nullptr_t kGradientOfParts = nullptr;
+inline constexpr std::nullptr_t kAsInTraining = nullptr;
+
 struct CompositeDef {
   Signature signature;
   /// The results in terms of operations.
   std::vector<TensorId> (*expand)(GraphBuilder&, const Node&);
   /// Like OpDef::gradient, in terms of the composite's own operands and results. Given where this keeps less
-  /// for the backward pass than differentiating the expansion does; otherwise kGradientOfParts.
-  GradientRule gradient;
-  /// The operation that gives the results in evaluation and decoding, where they are others than in training; otherwise
-  /// kAsInTraining.
-  StandIn (*in_evaluation)(const Node&);
+  /// for the backward pass than differentiating the expansion does.
+  GradientRule gradient = kGradientOfParts;
+  /// The operation that gives the results in evaluation and decoding, where they are others than in training.
+  StandIn (*in_evaluation)(const Node&) = kAsInTraining;
   /// It is expanded in f32 in place of bf16: its operands are cast, and its results cast back.
   bool in_f32 = false;
   /// Its first operand are logits, which mixed precision (core/model/precision.h) keeps in f32.
@@ -316,7 +318,5 @@ struct CompositeDef {
   /// Its result is a distribution, which no operation should read as logits.
   bool gives_distribution = false;
 };
-inline constexpr std::nullptr_t kGradientOfParts = nullptr;
-inline constexpr std::nullptr_t kAsInTraining = nullptr;
 
 }  // namespace mtfc

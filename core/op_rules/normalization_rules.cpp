@@ -85,8 +85,6 @@ CompositeDef normalization(std::string_view name, std::string_view doc, bool cen
           {
               .name = name,
               .doc = doc,
-              .min_operands = 1,
-              .max_operands = 1,
               .attributes = {kNormalizedOver,
                              centred ? Normalization<true>::kEps : Normalization<false>::kEps},
               .infer = infer_normalization,
@@ -94,7 +92,6 @@ CompositeDef normalization(std::string_view name, std::string_view doc, bool cen
           },
       .expand = centred ? Normalization<true>::expand : Normalization<false>::expand,
       .gradient = centred ? Normalization<true>::gradient : Normalization<false>::gradient,
-      .in_evaluation = kAsInTraining,
       .in_f32 = true,
   };
 }

@@ -2,7 +2,7 @@
 
 #include "core/op_rules/conv_plan.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 #include "core/op_rules/windows.h"
 
 namespace mtfc::conv_op {
@@ -175,48 +175,39 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp =
+extern const OpDef kOp = family_member(
+    Family::kConvolution,
     {
-        .signature =
-            {
-                .name = "conv",
-                .doc = "A convolution: the products of a filter, the second operand, and what its windows "
-                       "read of the first "
-                       "one, summed over the taps and the contracted dimensions. Apart from the windows it "
-                       "is an einsum: "
-                       "dimensions that both operands and the result have are groups.",
-                .min_operands = 2,
-                .max_operands = 2,
-                .attributes = {kFilterWindows,
-                               {"dims", AttributeType::kDims, false, "the dimensions of the result"},
-                               {"over", AttributeType::kOver, false,
-                                "the dimensions to contract, [] for none; the result keeps the others, with "
-                                "the places of a "
-                                "window where the operand has its positions"}},
-                .infer = infer,
-                .examples = examples(),
-                .worked = {worked({known("h=4", {1, 2, 3, 4}), known("k=3", {1, 10, 100})},
-                                  {{"windows", Windows{padded(sliding("h=4", "k=3", "y=4"), 1, 1)}},
-                                   {"over", Dims{}}},
-                                  {{210, 321, 432, 43}}),
-                           worked({known("h=5", {1, 2, 3, 4, 5}), known("k=2", {1, 10})},
-                                  {{"windows", Windows{padded(sliding("h=5", "k=2", "y=3"), 1, 0, 2)}},
-                                   {"over", Dims{}}},
-                                  {{10, 32, 54}}),
-                           worked({known("h=2", {1, 2}), known("k=3", {1, 10, 100})},
-                                  {{"windows",
-                                    Windows{dilated(padded(sliding("h=2", "k=3", "y=5"), 2, 2), 2, 1)}},
-                                   {"over", Dims{}}},
-                                  {{100, 10, 201, 20, 2}})},
-            },
-        .family = Family::kConvolution,
+        .name = "conv",
+        .doc = "A convolution: the products of a filter, the second operand, and what its windows read of "
+               "the first one, summed over the taps and the contracted dimensions. Apart from the windows it "
+               "is an einsum: dimensions that both operands and the result have are groups.",
+        .min_operands = 2,
+        .max_operands = 2,
+        .attributes = {kFilterWindows,
+                       {"dims", AttributeType::kDims, false, "the dimensions of the result"},
+                       {"over", AttributeType::kOver, false,
+                        "the dimensions to contract, [] for none; the result keeps the others, with the "
+                        "places of a window where the operand has its positions"}},
+        .infer = infer,
+        .examples = examples(),
+        .worked =
+            {worked({known("h=4", {1, 2, 3, 4}), known("k=3", {1, 10, 100})},
+                    {{"windows", Windows{padded(sliding("h=4", "k=3", "y=4"), 1, 1)}}, {"over", Dims{}}},
+                    {{210, 321, 432, 43}}),
+             worked({known("h=5", {1, 2, 3, 4, 5}), known("k=2", {1, 10})},
+                    {{"windows", Windows{padded(sliding("h=5", "k=2", "y=3"), 1, 0, 2)}}, {"over", Dims{}}},
+                    {{10, 32, 54}}),
+             worked({known("h=2", {1, 2}), known("k=3", {1, 10, 100})},
+                    {{"windows", Windows{dilated(padded(sliding("h=2", "k=3", "y=5"), 2, 2), 2, 1)}},
+                     {"over", Dims{}}},
+                    {{100, 10, 201, 20, 2}})},
         .roles = roles,
         .linear_in = {{kEachOperand}},
         .gradient = gradient,
         .flops = flops,
         .workspace = workspace,
-        .split_rule = kNoSplitRule,
         .traits = {.multiplies = true, .in_f32 = true},
-};
+    });
 
 }  // namespace mtfc::conv_op

@@ -2,7 +2,7 @@
 
 #include "core/op_rules/einsum_plan.h"
 #include "core/op_rules/example.h"
-#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/family.h"
 
 namespace mtfc::einsum_op {
 namespace {
@@ -161,34 +161,30 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "einsum",
-            .doc = "The product of the operands (at most 64), aligned by the names of dimensions, and summed "
-                   "over the contracted dimensions.",
-            .min_operands = 1,
-            .max_operands = -1,
-            .attributes = {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
-                           {"over", AttributeType::kOver, false,
-                            "the dimensions to contract; the result keeps the others in order of appearance"},
-                           {"dtype", AttributeType::kDType, false,
-                            "f32 for an f32 result of bf16 operands, or of one bf16 and one f32 operand; "
-                            "default: the operands' dtype"}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked({known("i=2 k=2", {1, 2, 3, 4}), known("k=2 j=2", {5, 6, 7, 8})},
-                              {{"over", dims_of("k=2")}}, {{19, 22, 43, 50}})},
-        },
-    .family = Family::kContraction,
-    .roles = roles,
-    // The product is linear in each of its operands, however many there are.
-    .linear_in = {{kEachOperand}},
-    .gradient = gradient,
-    .flops = flops,
-    .workspace = workspace,
-    .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .can_turn = true},
-};
+extern const OpDef kOp = family_member(
+    Family::kContraction,
+    {
+        .name = "einsum",
+        .doc = "The product of the operands (at most 64), aligned by the names of dimensions, and summed "
+               "over the contracted dimensions.",
+        .max_operands = -1,
+        .attributes = {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
+                       {"over", AttributeType::kOver, false,
+                        "the dimensions to contract; the result keeps the others in order of appearance"},
+                       {"dtype", AttributeType::kDType, false,
+                        "f32 for an f32 result of bf16 operands, or of one bf16 and one f32 operand; "
+                        "default: the operands' dtype"}},
+        .infer = infer,
+        .examples = examples(),
+        .worked = {worked({known("i=2 k=2", {1, 2, 3, 4}), known("k=2 j=2", {5, 6, 7, 8})},
+                          {{"over", dims_of("k=2")}}, {{19, 22, 43, 50}})},
+        .roles = roles,
+        // The product is linear in each of its operands, however many there are.
+        .linear_in = {{kEachOperand}},
+        .gradient = gradient,
+        .flops = flops,
+        .workspace = workspace,
+        .traits = {.multiplies = true, .can_turn = true},
+    });
 
 }  // namespace mtfc::einsum_op
