@@ -15,10 +15,6 @@ namespace {
 
 constexpr size_t kLongestLayout = 200;  // bytes of a layout's text; a longer one would hide the rest
 
-std::string counted(int64_t count, const std::string& what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
-}
-
 std::string steps_of(const EntryPoint& entry, const RunExtent& extent) {
   if (extent.has_data) return "";
   if (entry.name != "train") return ", " + counted(extent.steps, "run");

@@ -126,12 +126,10 @@ class FitsSoFar {
   std::string text() {
     const std::lock_guard lock(mutex_);
     if (!best_) return "nothing that fits was found yet";
-    return fmt::format("so far, a step of {} fits on {} device{}: {}{}, {} microbatch{}",
-                       seconds_text(best_->step_s), grouped(best_->layout.mesh.devices()),
-                       best_->layout.mesh.devices() == 1 ? "" : "s",
+    return fmt::format("so far, a step of {} fits on {}: {}{}, {}", seconds_text(best_->step_s),
+                       counted(best_->layout.mesh.devices(), "device"),
                        best_->stage ? fmt::format("ZeRO stage {}, ", *best_->stage) : "",
-                       bytes_beside(best_->memory, limit_), grouped(best_->microbatches),
-                       best_->microbatches == 1 ? "" : "es");
+                       bytes_beside(best_->memory, limit_), counted(best_->microbatches, "microbatch", "es"));
   }
 
  private:
@@ -153,9 +151,8 @@ FitResult found(const SearchArguments& arguments, const Model& model, const std:
   };
   options.progress = [&](const FitOptions::Progress& progress) {
     if (progress.last.memory <= options.memory_limit) so_far.add(progress.last);
-    status.show(
-        fmt::format("{} training step{} tried; {} of {} combinations of a mesh and a stage of ZeRO done",
-                    grouped(progress.trials), progress.trials == 1 ? "" : "s", progress.done, progress.all));
+    status.show(fmt::format("{} tried; {} of {} combinations of a mesh and a stage of ZeRO done",
+                            counted(progress.trials, "training step"), progress.done, progress.all));
   };
   return find_fits(model, layouts, hardware, options);
 }
@@ -178,9 +175,8 @@ std::string written_text(const SearchArguments& arguments, const FitReport& repo
                          const std::string& options) {
   const std::vector<FitTrial>& fits = report.result.fits;
   const int64_t devices = fits.front().layout.mesh.devices();
-  std::string text =
-      fmt::format("{} has the layout of the first row, on {} device{}; it runs with {}\n",
-                  printable(arguments.file), grouped(devices), devices == 1 ? "" : "s", options);
+  std::string text = fmt::format("{} has the layout of the first row, on {}; it runs with {}\n",
+                                 printable(arguments.file), counted(devices, "device"), options);
   const auto other = std::find_if(fits.begin(), fits.end(), [&](const FitTrial& fit) {
     return fit.layout.mesh.axes() != fits.front().layout.mesh.axes();
   });

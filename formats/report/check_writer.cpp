@@ -18,7 +18,7 @@ const char* name_of(Severity severity) {
   return severity == Severity::kError ? "error" : severity == Severity::kWarning ? "warning" : "note";
 }
 
-std::string counted(int64_t count, const std::string& what) {
+std::string how_many(int64_t count, const std::string& what) {
   return fmt::format("{} {}{}", count == 0 ? "no" : fmt::format("{}", count), what, count == 1 ? "" : "s");
 }
 
@@ -36,8 +36,8 @@ Json json_of(const Diagnostic& diagnostic) {
 }  // namespace
 
 std::string check_text(const std::string& model, const std::vector<Diagnostic>& found) {
-  return fmt::format("{}: {}, {}\n", model, counted(count_of(found, Severity::kError), "error"),
-                     counted(count_of(found, Severity::kWarning), "warning"));
+  return fmt::format("{}: {}, {}\n", model, how_many(count_of(found, Severity::kError), "error"),
+                     how_many(count_of(found, Severity::kWarning), "warning"));
 }
 
 std::string check_json(const std::string& model, const std::vector<Diagnostic>& found) {

@@ -397,9 +397,9 @@ std::vector<CollectiveGroup> largest_groups(size_t most, const ExplanationStyle&
 std::string list_text(size_t most, const ExplanationStyle& style) {
   const auto& [cost, seconds, bytes, collectives, memory, flops] = style.program.figures;
   const EntryPoint& entry = style.program.entry;
-  std::string head = fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}", entry.name,
-                                 style.program.program.model, grouped(collectives),
-                                 collectives == 1 ? "" : "s", grouped(bytes), grouped(cost));
+  std::string head =
+      fmt::format("{} of {}: {}, {} bytes sent per device, cost {}", entry.name, style.program.program.model,
+                  counted(collectives, "collective"), grouped(bytes), grouped(cost));
   if (entry.plan && entry.plan->hardware.empty() && entry.plan->bound > 0)
     head += fmt::format(" (at least {})", grouped(entry.plan->bound));
   if (seconds) head += fmt::format(", predicted step time {}", seconds_text(*seconds));
@@ -443,8 +443,7 @@ Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style)
 Diagnostic note_of(const RepeatedGathers& repeated, const ExplanationStyle& style) {
   return {{},
           fmt::format("in {}, each of the {} microbatches gathers the variables that the layout shards; a "
-                      "device sends {} "
-                      "for that, {} % of all that it sends",
+                      "device sends {} for that, {} % of all that it sends",
                       style.program.entry.name, grouped(repeated.microbatches),
                       bytes_beside(repeated.bytes, style.device_memory), share_text(repeated.share)),
           "fewer microbatches send less, and zero:2 gathers the variables once a step and keeps them whole",

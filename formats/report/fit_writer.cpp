@@ -26,10 +26,6 @@ bool is_one_axis(const FitReport& report) {
                      [](const FitTrial& trial) { return trial.layout.mesh.axes().size() <= 1; });
 }
 
-std::string devices_text(int64_t devices) {
-  return fmt::format("{} device{}", grouped(devices), devices == 1 ? "" : "s");
-}
-
 Json trial_json(const FitTrial& trial) {
   Json json = {{"devices", trial.layout.mesh.devices()},
                {"mesh", json_of(trial.layout.mesh)},
@@ -48,27 +44,25 @@ Json trial_json(const FitTrial& trial) {
 std::string smallest_text(const FitTrial& trial, const FitReport& report) {
   const std::string with = trial.stage ? fmt::format("ZeRO stage {}", *trial.stage) : "";
   const std::string excess = bytes_beside(trial.memory - report.memory_limit, report.memory_limit);
-  const std::string devices = devices_text(trial.layout.mesh.devices());
+  const std::string devices = counted(trial.layout.mesh.devices(), "device");
   if (trial.is_state_alone)
     return fmt::format("{}: nothing fits; variables and the optimizer's state alone take {}, {} too much{}",
                        devices, bytes_beside(trial.memory, report.memory_limit), excess,
                        with.empty() ? "" : ", with " + with);
-  return fmt::format("{}: nothing {}; the least that was found is {}, {} too much, with {}{} microbatch{}{}",
-                     devices, report.result.is_complete ? "fits" : "that was tried fits",
+  return fmt::format("{}: nothing {}; the least that was found is {}, {} too much, with {}{}{}", devices,
+                     report.result.is_complete ? "fits" : "that was tried fits",
                      bytes_beside(trial.memory, report.memory_limit), excess,
-                     with.empty() ? "" : with + " and ", grouped(trial.microbatches),
-                     trial.microbatches == 1 ? "" : "es",
+                     with.empty() ? "" : with + " and ", counted(trial.microbatches, "microbatch", "es"),
                      trial.needs_recomputation ? ", and activations computed again" : "");
 }
 
 std::string tried_text(const FitReport& report) {
   const FitResult& result = report.result;
-  std::string text = fmt::format("tried {} training step{} in {}", grouped(result.trials),
-                                 result.trials == 1 ? "" : "s", seconds_text(report.seconds));
+  std::string text =
+      fmt::format("tried {} in {}", counted(result.trials, "training step"), seconds_text(report.seconds));
   if (result.ruled_out > 0)
-    text += fmt::format(
-        "; {} combination{} of a mesh and a stage {} not tried, since the state alone does not fit",
-        grouped(result.ruled_out), result.ruled_out == 1 ? "" : "s", result.ruled_out == 1 ? "was" : "were");
+    text += fmt::format("; {} of a mesh and a stage {} not tried, since the state alone does not fit",
+                        counted(result.ruled_out, "combination"), result.ruled_out == 1 ? "was" : "were");
   if (result.is_complete) return text;
   text += "; stopped before all were tried";
   std::string devices;

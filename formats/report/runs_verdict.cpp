@@ -57,15 +57,11 @@ int64_t last_step(const MetricsLog& log) {
   return log.steps.back();
 }
 
-std::string steps_text(int64_t steps) {
-  return fmt::format("{} step{}", grouped(steps), steps == 1 ? "" : "s");
-}
-
 // `in 300 steps, 1.90 ms each`; a run that went on with another one has `in the steps 101 to 300`.
 std::string duration_of(const MetricsLog& log) {
   const bool is_whole = log.steps.front() <= 1;
   std::string text =
-      is_whole ? "in " + steps_text(last_step(log))
+      is_whole ? "in " + counted(last_step(log), "step")
                : fmt::format("in the steps {} to {}", grouped(log.steps.front()), grouped(last_step(log)));
   if (const auto seconds = step_seconds(log)) text += fmt::format(", {} each", seconds_text(*seconds));
   return text;
@@ -102,7 +98,7 @@ std::string missing_text(const MetricsLog& log, const MetricSummary& loss) {
     return fmt::format("; from step {} on it is no finite number", grouped(*next));
   }
   const auto missing = static_cast<int64_t>(log.steps.size()) - loss.steps;
-  return missing == 0 ? "" : fmt::format("; in {} it is no finite number", steps_text(missing));
+  return missing == 0 ? "" : fmt::format("; in {} it is no finite number", counted(missing, "step"));
 }
 
 std::string verdict_of(const MetricsLog& log) {
@@ -163,14 +159,14 @@ std::string losses_text(const RunsReport& report, const std::vector<RunFigure>& 
   if (losses.empty())
     return is_pair ? "Neither run ends with a finite loss" : "No run ends with a finite loss";
   const MetricsLog& best = report.logs[losses[0].run];
-  const std::string steps = steps_text(last_step(best));
+  const std::string steps = counted(last_step(best), "step");
   if (losses.size() == 1)
     return fmt::format("Only {} ends with a finite loss, {} after {}", best.file, text_of(losses[0].value),
                        steps);
   const MetricsLog& next = report.logs[losses[1].run];
   const auto [lower, higher] = texts_of(losses[0].value, losses[1].value);
   const bool is_tie = losses[0].value == losses[1].value, is_alike = last_step(best) == last_step(next);
-  const std::string other = steps_text(last_step(next));
+  const std::string other = counted(last_step(next), "step");
   if (is_tie)
     return fmt::format("{} and {} end with the same loss, {} after {}", best.file, next.file, lower,
                        is_alike ? steps + " each" : steps + " and " + other);
@@ -223,7 +219,7 @@ std::string mfu_note(const MetricsLog& log) {
   return fmt::format(
       "MFU not known: it is above 100 % in {} of {}, so the peak rate of the profile is lower than what the "
       "machine does",
-      grouped(above), steps_text(summary_of(log, *column).steps));
+      grouped(above), counted(summary_of(log, *column).steps, "step"));
 }
 
 }  // namespace mtfc

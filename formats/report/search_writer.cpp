@@ -80,10 +80,6 @@ std::string too_large_text(const SearchReport& report, const TableOptions& optio
                  " ", options.width);
 }
 
-std::string counted_devices(int64_t devices) {
-  return fmt::format("{} device{}", grouped(devices), devices == 1 ? "" : "s");
-}
-
 // What the search was over, without which "the fastest" says nothing.
 std::string space_text(const SearchReport& report) {
   const SearchCounts& counts = report.result.counts;
@@ -91,10 +87,10 @@ std::string space_text(const SearchReport& report) {
   const bool fits_by_choice =
       std::any_of(best.begin(), best.end(), [](const FoundLayout& found) { return found.is_fitted; });
   return fmt::format(
-      "of all rules for whole dimensions, without ZeRO, annotations and propagation{}, on {} mesh{}",
+      "of all rules for whole dimensions, without ZeRO, annotations and propagation{}, on {}",
       fits_by_choice ? ", with a quick choice of what is computed again (cost-report may find a better one)"
                      : "",
-      grouped(counts.meshes), counts.meshes == 1 ? "" : "es");
+      counted(counts.meshes, "mesh", "es"));
 }
 
 // The shortest step found, which may be that of a variant of the layout that is listed.
@@ -113,7 +109,7 @@ std::string verdict_text(const SearchReport& report, const TableOptions& options
   if (result.is_complete || result.is_proved)
     text =
         fmt::format("proved: no layout {}is faster than {}, {}{}",
-                    result.fewer ? fmt::format("of {} ", counted_devices(result.devices)) : "",
+                    result.fewer ? fmt::format("of {} ", counted(result.devices, "device")) : "",
                     shortest_text(result), space_text(report),
                     result.is_complete
                         ? ""
@@ -123,10 +119,10 @@ std::string verdict_text(const SearchReport& report, const TableOptions& options
   if (result.fewer) {
     const int64_t few = result.fewer->layout.mesh.devices();
     if (result.fewer->step_s < (1 - kEquallyFast) * result.shortest_s)
-      text += fmt::format("; {} take{} only {}", counted_devices(few), few == 1 ? "s" : "",
+      text += fmt::format("; {} take{} only {}", counted(few, "device"), few == 1 ? "s" : "",
                           seconds_text(result.fewer->step_s));
     else
-      text += fmt::format("; {} {} as fast as {}", counted_devices(few), few == 1 ? "is" : "are",
+      text += fmt::format("; {} {} as fast as {}", counted(few, "device"), few == 1 ? "is" : "are",
                           grouped(result.devices));
     if (result.best.front().layout.mesh.devices() != few)
       text += ": " + printable(layout_text(result.fewer->layout));
@@ -204,8 +200,7 @@ std::string stop_text(const SearchResult& result) {
         shortest_text(result));
   if (result.bound_s <= 0)
     return "the best layout so far is not proved to be the best, and there was no time to find how much "
-           "faster "
-           "another one could be";
+           "faster another one could be";
   // Beside the step in the list, not that of a variant which is shorter by less than 1 %.
   double found_s = std::numeric_limits<double>::infinity();
   for (const FoundLayout& found : result.best) found_s = std::min(found_s, found.step_s);

@@ -112,6 +112,10 @@ std::string grouped(int64_t count) {
   return digits;
 }
 
+std::string counted(int64_t count, const std::string& noun, const std::string& ending) {
+  return grouped(count) + " " + noun + (count == 1 ? "" : ending);
+}
+
 std::optional<int64_t> parse_bytes(std::string_view text) {
   double number = 0;
   const char* end = text.data() + text.size();

@@ -30,6 +30,8 @@ std::string seconds_text(double seconds);
 std::string duration_text(double seconds);
 /// All digits, in groups of three.
 std::string grouped(int64_t count);
+/// `1 device`, `1,024 devices`: all digits and the noun, whose plural has `ending`.
+std::string counted(int64_t count, const std::string& noun, const std::string& ending = "s");
 /// Rounded to a whole number, with groups of three, or if it is small to three digits: `12,346`, `1.25`. Works for any
 /// size.
 std::string amount_text(double amount);
