@@ -150,15 +150,11 @@ void Json::append_to(std::string& text) const {
 }
 
 Json json_of(const Mesh& mesh) {
-  Json json = Json::array();
-  for (const Axis& axis : mesh.axes()) json.push_back({axis.name, axis.size});
-  return json;
+  return json_list(mesh.axes(), [](const Axis& axis) { return Json::array({axis.name, axis.size}); });
 }
 
 Json json_of(const AxisList& axes, const Mesh& mesh) {
-  Json json = Json::array();
-  for (const int axis : axes) json.push_back(mesh.axes()[static_cast<size_t>(axis)].name);
-  return json;
+  return json_list(axes, [&](int axis) { return mesh.axes()[static_cast<size_t>(axis)].name; });
 }
 
 namespace {
@@ -176,10 +172,10 @@ Json json_of(const Layout& layout) {
 }
 
 Json limited_rules_json(const Layout& layout) {
-  Json json = Json::array();
-  for (const auto& [rule, pattern] : layout.limited_rules)
-    json.push_back(Json::array({rule.dim, json_of(rule.axes, layout.mesh), Json({{"in", pattern}})}));
-  return json;
+  return json_list(layout.limited_rules, [&](const LimitedRule& limited) {
+    const auto& [rule, pattern] = limited;
+    return Json::array({rule.dim, json_of(rule.axes, layout.mesh), Json({{"in", pattern}})});
+  });
 }
 
 Json state_sharding_json(const Layout& layout) {
@@ -188,9 +184,7 @@ Json state_sharding_json(const Layout& layout) {
   if (!state.axes.empty()) json["shard_state_over"] = json_of(state.axes, layout.mesh);
   if (!state.gradients) json["shard_gradients"] = false;
   if (state.variables) json["shard_variables"] = true;
-  if (state.regather.empty()) return json;
-  json["regather"] = Json::array();
-  for (const StateSharding::Pattern& pattern : state.regather) json["regather"].push_back(pattern.text);
+  if (!state.regather.empty()) json["regather"] = json_list(state.regather, &StateSharding::Pattern::text);
   return json;
 }
 

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -100,6 +101,14 @@ class Json::Item {
  private:
   mutable Json value_;
 };
+
+/// The list of what `json_of_item` gives for each item.
+template <typename Items, typename ItemJson>
+Json json_list(const Items& items, ItemJson json_of_item) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(std::invoke(json_of_item, item));
+  return list;
+}
 
 /// [["rows", 2]]: a list, since other programs may sort the keys of an object.
 Json json_of(const Mesh& mesh);

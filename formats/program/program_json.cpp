@@ -6,9 +6,7 @@ namespace {
 
 // Pairs of name and size: the order of dimensions matters, and JSON objects have none.
 Json dims_json(const Dims& dims) {
-  Json list = Json::array();
-  for (const Dim& dim : dims) list.push_back({dim.name, dim.size});
-  return list;
+  return json_list(dims, [](const Dim& dim) { return Json::array({dim.name, dim.size}); });
 }
 
 Json type_json(const TensorType& type) {
@@ -17,15 +15,10 @@ Json type_json(const TensorType& type) {
 
 // One list of axes per dimension.
 Json sharding_json(const Sharding& sharding, const Mesh& mesh) {
-  Json dims = Json::array();
-  for (const AxisList& axes : sharding.dims) dims.push_back(json_of(axes, mesh));
-  Json json = {{"dims", std::move(dims)}};
+  Json json = {{"dims", json_list(sharding.dims, [&](const AxisList& axes) { return json_of(axes, mesh); })}};
   if (!sharding.partial.empty()) json["partial"] = partial_json(sharding, mesh);
-  for (const WindowSplit& window : sharding.windows) {
-    Json numbers = Json::array();
-    for (const int64_t number : window.numbers()) numbers.push_back(number);
-    json["windows"].push_back(std::move(numbers));
-  }
+  for (const WindowSplit& window : sharding.windows)
+    json["windows"].push_back(json_list(window.numbers(), std::identity()));
   return json;
 }
 
@@ -40,21 +33,20 @@ struct AttributeWriter {
   Json operator()(const Dim& dim) const { return typed("dim", {dim.name, dim.size}); }
   Json operator()(const Dims& dims) const { return typed("dims", dims_json(dims)); }
   Json operator()(const std::vector<Renaming>& map) const {
-    Json list = Json::array();
-    for (const Renaming& entry : map) list.push_back({entry.from, entry.to.name, entry.to.size});
-    return typed("renaming", std::move(list));
+    return typed("renaming", json_list(map, [](const Renaming& entry) {
+                   return Json::array({entry.from, entry.to.name, entry.to.size});
+                 }));
   }
   Json operator()(const Windows& windows) const {
-    Json list = Json::array();
-    for (const Window& window : windows) {
-      Json item = Json::object();
-      for (const WindowNumber& number : window_numbers()) item[number.key] = window.*number.member;
-      item["dim"] = {window.dim.name, window.dim.size};
-      item["taps"] = {window.taps.name, window.taps.size};
-      item["to"] = {window.to.name, window.to.size};
-      list.push_back(std::move(item));
-    }
-    return typed("windows", std::move(list));
+    return typed("windows", json_list(windows, [](const Window& window) {
+                   Json item = Json::object();
+                   for (const WindowNumber& number : window_numbers())
+                     item[number.key] = window.*number.member;
+                   item["dim"] = {window.dim.name, window.dim.size};
+                   item["taps"] = {window.taps.name, window.taps.size};
+                   item["to"] = {window.to.name, window.to.size};
+                   return item;
+                 }));
   }
 };
 
@@ -79,19 +71,13 @@ Json variable_json(const ProgramVariable& variable, const Mesh& mesh) {
   return json;
 }
 
-std::vector<int> numbers_of(const std::vector<ValueId>& values) {
-  std::vector<int> numbers;
-  for (const ValueId id : values) numbers.push_back(id.number());
-  return numbers;
-}
-
 Json step_json(const Step& step, const Mesh& mesh) {
   Json json = {{"kind", to_string(step.kind())},
                {"name", step.name},
                {"source", step.source},
                {"phase", to_string(step.phase)},
-               {"inputs", numbers_of(step.inputs)},
-               {"outputs", numbers_of(step.outputs)}};
+               {"inputs", json_list(step.inputs, &ValueId::number)},
+               {"outputs", json_list(step.outputs, &ValueId::number)}};
   if (step.workspace != kNoBuffer) json["workspace"] = step.workspace.number();
   if (step.op()) {
     json["op"] = step.op()->signature.name;
@@ -118,30 +104,30 @@ Json step_json(const Step& step, const Mesh& mesh) {
 }
 
 Json bindings_json(const std::vector<Binding>& bindings) {
-  Json json = Json::array();
-  for (const Binding& binding : bindings)
-    json.push_back({{"name", binding.name}, {"value", binding.value.number()}});
+  return json_list(bindings, [](const Binding& binding) -> Json {
+    return {{"name", binding.name}, {"value", binding.value.number()}};
+  });
+}
+
+Json value_json(const Value& value, const Mesh& mesh) {
+  Json json = {{"name", value.name}};
+  json.update(type_json(value.type));
+  json["sharding"] = sharding_json(value.sharding, mesh);
+  json["buffer"] = value.buffer.number();
+  if (value.from_model) json["from_model"] = true;
+  if (value.alias_of != kNoValue) json["alias_of"] = value.alias_of.number();
   return json;
 }
 
+Json buffer_json(const Buffer& buffer) {
+  return {{"kind", to_string(buffer.kind)},
+          {"bytes", buffer.bytes},
+          {"offset", buffer.offset},
+          {"first_step", buffer.first_step},
+          {"last_step", buffer.last_step}};
+}
+
 Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
-  Json values = Json::array(), buffers = Json::array(), steps = Json::array();
-  for (const Value& value : entry.values) {
-    Json json = {{"name", value.name}};
-    json.update(type_json(value.type));
-    json["sharding"] = sharding_json(value.sharding, mesh);
-    json["buffer"] = value.buffer.number();
-    if (value.from_model) json["from_model"] = true;
-    if (value.alias_of != kNoValue) json["alias_of"] = value.alias_of.number();
-    values.push_back(std::move(json));
-  }
-  for (const Buffer& buffer : entry.buffers)
-    buffers.push_back({{"kind", to_string(buffer.kind)},
-                       {"bytes", buffer.bytes},
-                       {"offset", buffer.offset},
-                       {"first_step", buffer.first_step},
-                       {"last_step", buffer.last_step}});
-  for (const Step& step : entry.steps) steps.push_back(step_json(step, mesh));
   Json json = {{"name", entry.name}};
   if (entry.plan) {
     json["plan"] = {{"cost", entry.plan->cost}, {"bound", entry.plan->bound}};
@@ -150,11 +136,12 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
   for (const ProgramVariable& cache : entry.caches) json["caches"].push_back(variable_json(cache, mesh));
   json.update(Json{{"arena_bytes", entry.arena_bytes}, {"useful_einsum_flops", entry.useful.flops}});
   for (const auto& [dtype, flops] : entry.useful.needed) json["needed_flops"][to_string(dtype)] = flops;
-  json.update(Json{{"inputs", bindings_json(entry.inputs)},
-                   {"outputs", bindings_json(entry.outputs)},
-                   {"values", std::move(values)},
-                   {"buffers", std::move(buffers)},
-                   {"steps", std::move(steps)}});
+  json.update(
+      Json{{"inputs", bindings_json(entry.inputs)},
+           {"outputs", bindings_json(entry.outputs)},
+           {"values", json_list(entry.values, [&](const Value& one) { return value_json(one, mesh); })},
+           {"buffers", json_list(entry.buffers, buffer_json)},
+           {"steps", json_list(entry.steps, [&](const Step& one) { return step_json(one, mesh); })}});
   return json;
 }
 
@@ -187,10 +174,8 @@ std::string program_json(const Program& program) {
     json["data"] = input.source;
     inputs.push_back(std::move(json));
   }
-  Json variables = Json::array(), entries = Json::array();
-  for (const ProgramVariable& variable : program.variables)
-    variables.push_back(variable_json(variable, mesh));
-  for (const EntryPoint& entry : program.entry_points) entries.push_back(entry_json(entry, mesh));
+  const auto variable = [&](const ProgramVariable& one) { return variable_json(one, mesh); };
+  const auto entry_point = [&](const EntryPoint& one) { return entry_json(one, mesh); };
   Json json = {{"mtfc_program", kProgramVersion}, {"model", program.model}, {"mesh", json_of(mesh)}};
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
   json["rules"] = std::move(rules);
@@ -201,8 +186,8 @@ std::string program_json(const Program& program) {
   json.update(Json{{"names", std::move(names)}, {"inputs", std::move(inputs)}});
   if (!program.loss.empty()) json["loss"] = program.loss;
   if (program.learning_rate) json["learning_rate"] = learning_rate_json(*program.learning_rate);
-  json.update(Json{{"variables", std::move(variables)},
-                   {"entry_points", std::move(entries)},
+  json.update(Json{{"variables", json_list(program.variables, variable)},
+                   {"entry_points", json_list(program.entry_points, entry_point)},
                    {"warnings", program.warnings}});
   return dump_lines(json, 4);
 }

@@ -45,9 +45,8 @@ std::string check_json(const std::string& model, const std::vector<Diagnostic>& 
                {"model", model},
                {"errors", count_of(found, Severity::kError)},
                {"warnings", count_of(found, Severity::kWarning)},
-               {"notes", count_of(found, Severity::kNote)}};
-  json["diagnostics"] = Json::array();
-  for (const Diagnostic& diagnostic : found) json["diagnostics"].push_back(json_of(diagnostic));
+               {"notes", count_of(found, Severity::kNote)},
+               {"diagnostics", json_list(found, [](const Diagnostic& one) { return json_of(one); })}};
   return dump_lines(json, 2);
 }
 

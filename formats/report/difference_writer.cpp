@@ -168,10 +168,6 @@ std::string layout_text(const CostReport& report) {
          printable(described(report.layout));
 }
 
-Json tensors_json(const std::vector<std::string>& tensors) {
-  return Json(tensors);
-}
-
 Json sums_json(const CollectiveSums& sums) {
   return {{"count", sums.count}, {"bytes_sent", sums.bytes}};
 }
@@ -201,27 +197,18 @@ std::string difference_json(const ProgramDifference& difference) {
     json["a"][figure.key] = figure.first;
     json["b"][figure.key] = figure.second;
   }
-  Json times = Json::array();
+  json["times"] = Json::array();
   if (a.time && b.time)
-    for (const TimeDifference& item : time_differences(a, b))
-      times.push_back({{"what", item.what}, {"seconds", item.seconds}});
-  json["times"] = std::move(times);
-  Json shardings = Json::array();
-  for (const ShardingDifference& one : difference.shardings.tensors)
-    shardings.push_back({{"tensors", tensors_json(one.tensors)},
-                         {"role", to_string(one.role)},
-                         {"a", one.first},
-                         {"b", one.second}});
-  json["shardings"] = std::move(shardings);
-  Json collectives = Json::array();
-  for (const CollectiveDifference& one : difference.collectives)
-    collectives.push_back({{"kind", one.kind},
-                           {"over", one.axes},
-                           {"tensors", tensors_json(one.tensors)},
-                           {"moved", one.moved},
-                           {"a", sums_json(one.first)},
-                           {"b", sums_json(one.second)}});
-  json["collectives"] = std::move(collectives);
+    json["times"] = json_list(time_differences(a, b), [](const TimeDifference& item) -> Json {
+      return {{"what", item.what}, {"seconds", item.seconds}};
+    });
+  json["shardings"] = json_list(difference.shardings.tensors, [](const ShardingDifference& one) -> Json {
+    return {{"tensors", one.tensors}, {"role", to_string(one.role)}, {"a", one.first}, {"b", one.second}};
+  });
+  json["collectives"] = json_list(difference.collectives, [](const CollectiveDifference& one) -> Json {
+    return {{"kind", one.kind},   {"over", one.axes},          {"tensors", one.tensors},
+            {"moved", one.moved}, {"a", sums_json(one.first)}, {"b", sums_json(one.second)}};
+  });
   return dump_lines(json, 2);
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 
 #include "core/explain/halos.h"
 #include "core/program/reshard_groups.h"
@@ -9,18 +10,16 @@ namespace mtfc {
 namespace {
 
 Json halos_json(const TensorForm& from, const TensorForm& to, const Mesh& mesh) {
-  Json json = Json::array();
-  for (const DimHalos& halos : halos_between(from, to, mesh)) {
-    Json shards = Json::array();
-    for (const Halo& halo : halos.shards)
-      shards.push_back({{"holds", {halo.holds.begin, halo.holds.end}},
-                        {"reads", {halo.reads.begin, halo.reads.end}},
-                        {"left", halo.left()},
-                        {"right", halo.right()},
-                        {"from_others", halo.neighbours}});
-    json.push_back({{"dim", to.dims()[halos.dim].name}, {"shards", std::move(shards)}});
-  }
-  return json;
+  const auto shard = [](const Halo& halo) -> Json {
+    return {{"holds", {halo.holds.begin, halo.holds.end}},
+            {"reads", {halo.reads.begin, halo.reads.end}},
+            {"left", halo.left()},
+            {"right", halo.right()},
+            {"from_others", halo.neighbours}};
+  };
+  return json_list(halos_between(from, to, mesh), [&](const DimHalos& halos) -> Json {
+    return {{"dim", to.dims()[halos.dim].name}, {"shards", json_list(halos.shards, shard)}};
+  });
 }
 
 Json place_json(const Location& place) {
@@ -58,10 +57,14 @@ Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
     json["moves_pieces_for"] = reshard.moves;
   }
   json["maker"] = operation_json(reshard.maker, style.program.names);
-  json["readers"] = Json::array();
-  for (const OperationPlace& reader : reshard.readers)
-    json["readers"].push_back(operation_json(reader, style.program.names));
+  json["readers"] = json_list(reshard.readers, [&](const OperationPlace& reader) {
+    return operation_json(reader, style.program.names);
+  });
   return json;
+}
+
+Json reshards_json(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style) {
+  return json_list(reshards, [&](const ReshardStep& reshard) { return reshard_json(reshard, style); });
 }
 
 Json figures_json(const LayoutFigures& figures) {
@@ -104,8 +107,7 @@ Json reason_json(const FixedBy& fixed) {
 
 Json group_json(const CollectiveGroup& group, const Mesh& mesh) {
   const ReshardStep shown = folded(group);
-  Json steps = Json::array();
-  for (const ReshardStep* member : group.members) steps.push_back(member->step.index());
+  Json steps = json_list(group.members, [](const ReshardStep* member) { return member->step.index(); });
   return {{"tensors", shown.tensor},
           {"collective", to_string(shown.collective.kind)},
           {"axes", json_of(shown.collective.axes, mesh)},
@@ -127,47 +129,40 @@ std::string explanation_json(const TensorExplanation& explanation, const Explana
                {"sharding", form_json(own, mesh)},
                {"fixed", reason_json(explanation.fixed)},
                {"figures", figures_json(explanation.figures)}});
-  json["splits"] = Json::array();
-  for (const AxisOrigin& split : explanation.splits) {
-    Json path = Json::array();
-    for (const OriginHop& hop : split.path)
-      path.push_back({{"tensor", hop.tensor}, {"operation", hop.operation}});
-    json["splits"].push_back({{"dim", split.dim},
-                              {"axes", json_of(split.axes, mesh)},
-                              {"origin", reason_json(split.fixed)},
-                              {"path", path}});
-  }
+  const auto hop_json = [](const OriginHop& hop) -> Json {
+    return {{"tensor", hop.tensor}, {"operation", hop.operation}};
+  };
+  json["splits"] = json_list(explanation.splits, [&](const AxisOrigin& split) -> Json {
+    return {{"dim", split.dim},
+            {"axes", json_of(split.axes, mesh)},
+            {"origin", reason_json(split.fixed)},
+            {"path", json_list(split.path, hop_json)}};
+  });
   json["held"] = Json::array();
   for (const TensorForm& held : explanation.held) {
     json["held"].push_back(form_json(held, mesh));
     if (!held.sharding().windows.empty()) json["held"].back()["halos"] = halos_json(own, held, mesh);
   }
-  json["alternatives"] = Json::array();
-  for (const Alternative& alternative : explanation.alternatives)
-    json["alternatives"].push_back({{"sharding", json_of(dims, alternative.sharding, mesh)},
-                                    {"figures", figures_json(alternative.figures)}});
+  json["alternatives"] = json_list(explanation.alternatives, [&](const Alternative& alternative) -> Json {
+    return {{"sharding", json_of(dims, alternative.sharding, mesh)},
+            {"figures", figures_json(alternative.figures)}};
+  });
   json["untried"] = explanation.untried;
-  json["reshards"] = Json::array();
-  for (const ReshardStep& reshard : explanation.reshards)
-    json["reshards"].push_back(reshard_json(reshard, style));
+  json["reshards"] = reshards_json(explanation.reshards, style);
   return dump_lines(json, 2);
 }
 
 std::string explanation_json(const ReshardExplanation& explanation, const ExplanationStyle& style) {
   Json json = head_json(style);
   json["reshard"] = reshard_json(explanation.reshard, style);
-  if (!explanation.others.empty()) json["with"] = Json::array();
-  for (const ReshardStep& other : explanation.others) json["with"].push_back(reshard_json(other, style));
+  if (!explanation.others.empty()) json["with"] = reshards_json(explanation.others, style);
   json["figures"] = figures_json(explanation.figures);
   json["tried"] = explanation.tried;
   json["removal"] = Json();
-  if (explanation.removal) {
+  if (explanation.removal)
     json["removal"] = {{"change", change_json(explanation.removal->change, style.program.layout)},
-                       {"figures", figures_json(explanation.removal->figures)}};
-    json["removal"]["instead"] = Json::array();
-    for (const ReshardStep& reshard : explanation.instead)
-      json["removal"]["instead"].push_back(reshard_json(reshard, style));
-  }
+                       {"figures", figures_json(explanation.removal->figures)},
+                       {"instead", reshards_json(explanation.instead, style)}};
   if (explanation.cheaper)
     json["cheaper"] = {{"change", change_json(explanation.cheaper->change, style.program.layout)},
                        {"figures", figures_json(explanation.cheaper->figures)}};
@@ -177,14 +172,11 @@ std::string explanation_json(const ReshardExplanation& explanation, const Explan
 std::string list_json(size_t most, const ExplanationStyle& style) {
   Json json = head_json(style);
   json["figures"] = figures_json(style.program.figures);
-  json["reshards"] = Json::array();
-  for (const ReshardStep& reshard : largest(style.program.reshards, most))
-    json["reshards"].push_back(reshard_json(reshard, style));
-  json["groups"] = Json::array();
+  json["reshards"] = reshards_json(largest(style.program.reshards, most), style);
   const Mesh& mesh = style.program.layout.mesh;
   const std::vector<CollectiveGroup> groups = collective_groups(style.program.reshards, mesh);
-  for (size_t i = 0; i < std::min(groups.size(), most); ++i)
-    json["groups"].push_back(group_json(groups[i], mesh));
+  json["groups"] = json_list(groups | std::views::take(most),
+                             [&](const CollectiveGroup& group) { return group_json(group, mesh); });
   return dump_lines(json, 2);
 }
 

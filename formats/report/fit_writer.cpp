@@ -119,11 +119,9 @@ std::string fit_json(const FitReport& report) {
                {"complete", report.result.is_complete},
                {"undecided_devices", report.result.undecided},
                {"trials", report.result.trials},
-               {"seconds", report.seconds}};
-  json["fits"] = Json::array();
-  for (const FitTrial& trial : report.result.fits) json["fits"].push_back(trial_json(trial));
-  json["too_large"] = Json::array();
-  for (const FitTrial& trial : report.result.smallest) json["too_large"].push_back(trial_json(trial));
+               {"seconds", report.seconds},
+               {"fits", json_list(report.result.fits, trial_json)},
+               {"too_large", json_list(report.result.smallest, trial_json)}};
   return dump_lines(json, 3);
 }
 

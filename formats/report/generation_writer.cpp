@@ -7,13 +7,7 @@ namespace mtfc {
 std::string generation_json(const std::string& model, const std::vector<GeneratedSequence>& sequences) {
   std::string lines;
   for (const GeneratedSequence& sequence : sequences) {
-    Json json;
-    json["beginning"] = sequence.beginning;
-    Json prompt = Json::array(), tokens = Json::array();
-    for (const int64_t token : sequence.prompt) prompt.push_back(token);
-    for (const int64_t token : sequence.tokens) tokens.push_back(token);
-    json["prompt"] = std::move(prompt);
-    json["tokens"] = std::move(tokens);
+    Json json = {{"beginning", sequence.beginning}, {"prompt", sequence.prompt}, {"tokens", sequence.tokens}};
     if (sequence.text) json["text"] = *sequence.text;
     if (sequence.score) json["score"] = *sequence.score;
     lines += (lines.empty() ? "\n  " : ",\n  ") + json.dump();

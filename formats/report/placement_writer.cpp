@@ -373,10 +373,11 @@ std::string with_article(TensorRole role) {
 
 // -- JSON --
 
-Json region_json(const Box& box) {
-  Json json = Json::array();
-  for (const Interval& held : box) json.push_back({held.begin, held.end});
-  return json;
+Json region_json(const PlacedTensor& tensor, const Mesh& mesh, int64_t rank) {
+  return json_list(local_box(tensor.type.dims, tensor.sharding, mesh, mesh.coordinates(rank)),
+                   [](const Interval& held) {
+                     return Json::array({held.begin, held.end});
+                   });
 }
 
 Json tensor_json(const PlacedTensor& tensor, const Mesh& mesh) {
@@ -426,14 +427,11 @@ std::string placements_json(const Program& program, const EntryPoint& entry, con
   const Mesh& mesh = program.mesh();
   Json json = head_json(program, entry);
   if (style.rank) json["rank"] = *style.rank;
-  Json tensors = Json::array();
-  for (const PlacedTensor& tensor : listed(program, entry, style)) {
-    tensors.push_back(tensor_json(tensor, mesh));
-    if (style.rank)
-      tensors.back()["region"] =
-          region_json(local_box(tensor.type.dims, tensor.sharding, mesh, mesh.coordinates(*style.rank)));
-  }
-  json["tensors"] = std::move(tensors);
+  json["tensors"] = json_list(listed(program, entry, style), [&](const PlacedTensor& tensor) {
+    Json one = tensor_json(tensor, mesh);
+    if (style.rank) one["region"] = region_json(tensor, mesh, *style.rank);
+    return one;
+  });
   return dump_lines(json, 2);
 }
 
@@ -469,12 +467,8 @@ std::string placement_json(const Program& program, const EntryPoint& entry, cons
   const Mesh& mesh = program.mesh();
   Json json = head_json(program, entry);
   Json one = tensor_json(tensor, mesh);
-  Json devices = Json::array();
   for (int64_t rank = 0; rank < mesh.devices(); ++rank)
-    devices.push_back({{"rank", rank},
-                       {"region", region_json(local_box(tensor.type.dims, tensor.sharding, mesh,
-                                                        mesh.coordinates(rank)))}});
-  one["devices"] = std::move(devices);
+    one["devices"].push_back({{"rank", rank}, {"region", region_json(tensor, mesh, rank)}});
   json["tensors"] = Json::array({std::move(one)});
   return dump_lines(json, 2);
 }

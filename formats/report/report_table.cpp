@@ -518,9 +518,9 @@ class RankingText {
 }  // namespace
 
 Json figures_json(const CostReport& report) {
-  Json figures = Json::array();
-  for (const Row& row : total_rows({&report})) figures.push_back(Json::array({row.label, row.cell(report)}));
-  return figures;
+  return json_list(total_rows({&report}), [&](const Row& row) {
+    return Json::array({row.label, row.cell(report)});
+  });
 }
 
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "formats/json/ordered_json.h"
 #include "formats/report/html_page.h"
@@ -77,9 +78,8 @@ Json report_object(const CostReport& report) {
     json["communication"]["between_nodes"]["by_node"] = sent.between_nodes->bytes_sent;
   }
   if (report.recomputation) {
-    std::vector<std::string> names;
-    for (const auto& [name, bytes] : report.recomputation->tensors) names.push_back(name);
-    json["recomputation"] = {{"tensors", names}};
+    json["recomputation"] = {{"tensors", json_list(report.recomputation->tensors,
+                                                   [](const auto& tensor) { return tensor.first; })}};
     json["recomputation"].update(figures_object("recomputation", report));
   }
   if (report.plan) {
@@ -90,11 +90,10 @@ Json report_object(const CostReport& report) {
   json["memory"] = memory_json(report);
   if (report.time) json["time"] = figures_object("time", report);
   if (report.training) json["training"] = figures_object("training", report);
-  json["tensors"] = Json::array();
-  for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
-  json["steps"] = Json::array();
-  for (const StepCost& step : report.steps)
-    json["steps"].push_back(step_json(step, mesh, report.time.has_value()));
+  json["tensors"] =
+      json_list(report.tensors, [&](const TensorCost& tensor) { return tensor_json(tensor, mesh); });
+  json["steps"] = json_list(
+      report.steps, [&](const StepCost& step) { return step_json(step, mesh, report.time.has_value()); });
   json["warnings"] = report.warnings;
   return json;
 }
@@ -220,19 +219,15 @@ Json memory_json(const CostReport& report) {
   Json json = figures_object("memory", report);
   for (const auto& [name, group] : memory.groups)
     json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
-  json["largest_at_peak"] = Json::array();
-  for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
-    const AliveTensor& tensor = report.alive_at_peak[i];
-    json["largest_at_peak"].push_back(
-        {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}});
-  }
+  const auto largest = report.alive_at_peak | std::views::take(kLargest);
+  json["largest_at_peak"] = json_list(largest, [](const AliveTensor& tensor) -> Json {
+    return {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}};
+  });
   return json;
 }
 
 std::string report_json(const std::vector<CostReport>& reports) {
-  Json list = Json::array();
-  for (const CostReport& report : reports) list.push_back(report_object(report));
-  return report_text(std::move(list));
+  return report_text(json_list(reports, report_object));
 }
 
 std::string report_json(const std::vector<ComparedLayout>& layouts) {

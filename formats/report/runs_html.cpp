@@ -189,19 +189,16 @@ std::string runs_html(const RunsReport& report) {
   const std::string title = report.measured.size() == 1 ? report.measured.front().model
                             : report.logs.size() == 1   ? report.logs.front().file
                                                         : fmt::format("{} runs", report.logs.size());
-  Json runs = Json::array(), times = Json::array();
-  for (const MetricsLog& log : report.logs) runs.push_back(run_data(log));
   Json changes = Json::object();
   if (report.logs.size() == 2)
     for (const MetricSummary& metric : summaries_of(report.logs.front()))
       changes[metric.name] = change_figure(metric, report.logs.back());
-  for (const ReportedRun& run : report.measured) times.push_back(times_data(run));
   const Json data = {{"page", "runs"},
                      {"title", title},
                      {"verdict", runs_verdict(report)},
-                     {"runs", std::move(runs)},
+                     {"runs", json_list(report.logs, run_data)},
                      {"changes", std::move(changes)},
-                     {"times", std::move(times)}};
+                     {"times", json_list(report.measured, times_data)}};
   return html_page(title + ": report of a run", data, runs_text(report));
 }
 
