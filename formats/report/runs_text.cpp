@@ -8,28 +8,12 @@
 #include "formats/report/runs_verdict.h"
 #include "formats/report/runs_writer.h"
 #include "formats/text/quantity.h"
+#include "formats/text/wrapped_text.h"
 
 namespace mtfc {
 namespace {
 
 using TextRow = std::vector<std::string>;
-
-// The first column is flush left, the others are flush right; two blanks stand between columns.
-std::string aligned_rows(const std::vector<TextRow>& rows) {
-  std::vector<size_t> widths;
-  for (const TextRow& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const TextRow& row : rows) {
-    std::string line = fmt::format("{:<{}}", row.empty() ? "" : row[0], widths.empty() ? 0 : widths[0]);
-    for (size_t c = 1; c < row.size(); ++c) line += fmt::format("  {:>{}}", row[c], widths[c]);
-    line.resize(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
 
 std::string metrics_table(const MetricsLog& log) {
   std::vector<TextRow> rows = {{"", "first", "last", "least", "at step", "most", "median"}};
@@ -44,7 +28,7 @@ std::string metrics_table(const MetricsLog& log) {
                     grouped(metric.least_step), text(metric.most), text(metric.median)});
   }
   const std::string note = mfu_note(log);
-  return fmt::format("{}: {}\n\n{}{}", printable(log.file), extent_text(log), aligned_rows(rows),
+  return fmt::format("{}: {}\n\n{}{}", printable(log.file), extent_text(log), columns(rows, 1, ""),
                      note.empty() ? "" : "\n" + note + "\n");
 }
 
@@ -74,7 +58,7 @@ std::string times_text(const ReportedRun& run) {
                      run.threads, run.threads == 1 ? "thread" : "threads",
                      run.ranks == 1 ? "of " : "over the ranks and ", grouped(run.runs),
                      run.runs == 1 ? "step" : "steps",
-                     has_predicted ? ", predicted for " + printable(run.hardware) : "", aligned_rows(rows));
+                     has_predicted ? ", predicted for " + printable(run.hardware) : "", columns(rows, 1, ""));
 }
 
 Json metric_json(const MetricSummary& metric) {

@@ -22,7 +22,8 @@ std::string wrapped(const std::string& head, const std::string& text, const char
   return lines + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left) {
+std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left,
+                    const std::string& margin) {
   std::vector<size_t> widths;
   for (const auto& row : rows)
     for (size_t c = 0; c < row.size(); ++c) {
@@ -33,8 +34,8 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, size_t fl
   for (const auto& row : rows) {
     std::string line;
     for (size_t c = 0; c < row.size(); ++c)
-      line += c < flush_left ? fmt::format("  {:<{}}", row[c], widths[c])
-                             : fmt::format("  {:>{}}", row[c], widths[c]);
+      line += (c == 0 ? margin : "  ") + (c < flush_left ? fmt::format("{:<{}}", row[c], widths[c])
+                                                         : fmt::format("{:>{}}", row[c], widths[c]));
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;

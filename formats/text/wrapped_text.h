@@ -11,8 +11,9 @@ namespace mtfc {
 /// are indented by the length of `head`. Ends with a newline.
 std::string wrapped(const std::string& head, const std::string& text, const char* breaks, size_t width);
 
-/// Rows of words in columns of minimal width, two blanks before each: the first `flush_left` columns flush left, the
+/// Rows of words in columns of minimal width, two blanks between them: the first `flush_left` columns flush left, the
 /// others flush right.
-std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left);
+std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left,
+                    const std::string& margin = "  ");
 
 }  // namespace mtfc
