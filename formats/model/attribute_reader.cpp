@@ -1,10 +1,8 @@
-#include "formats/model/attribute_reader.h"
-
 #include <fmt/format.h>
 
 #include "formats/expression/number_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
-#include "formats/model/window_reader.h"
 
 namespace mtfc {
 namespace {

@@ -7,8 +7,8 @@
 #include "core/diagnostics/suggest.h"
 #include "formats/expression/number_reader.h"
 #include "formats/model/operation_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
-#include "formats/model/variable_reader.h"
 
 namespace mtfc {
 namespace {

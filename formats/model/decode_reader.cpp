@@ -1,5 +1,3 @@
-#include "formats/model/decode_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,8 @@
 
 #include "core/diagnostics/suggest.h"
 #include "formats/model/operation_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
-#include "formats/model/variable_reader.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,3 @@
-#include "formats/model/init_reader.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include "core/diagnostics/suggest.h"
 #include "formats/expression/number_reader.h"
 #include "formats/model/literal.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
 #include "formats/reference/foreign_names.h"
 

@@ -16,14 +16,11 @@
 #include "core/model/training.h"
 #include "formats/data/data_spec.h"
 #include "formats/json/cursor.h"
-#include "formats/model/decode_reader.h"
 #include "formats/model/include_reader.h"
 #include "formats/model/model_draft.h"
 #include "formats/model/operation_reader.h"
-#include "formats/model/precision_reader.h"
-#include "formats/model/train_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
-#include "formats/model/variable_reader.h"
 
 namespace mtfc {
 namespace {

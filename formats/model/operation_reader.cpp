@@ -8,12 +8,10 @@
 #include "core/graph/op_registry.h"
 #include "core/op_rules/mixed_dims.h"
 #include "formats/expression/number_reader.h"
-#include "formats/model/attribute_reader.h"
 #include "formats/model/block_reader.h"
 #include "formats/model/literal.h"
 #include "formats/model/loop_reader.h"
-#include "formats/model/precision_reader.h"
-#include "formats/model/sharding_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
 #include "formats/reference/operation_reference.h"
 
@@ -402,8 +400,7 @@ class OperationReader {
           same_set(from, to) ? "instead, which moves elements along with their dimensions" : "first", hint);
     draft_.sink.warning(at.find("dims")->location(),
                         fmt::format("'{}' keeps the row-major order of all elements: from [{}] to [{}], "
-                                    "those along {} are mixed with "
-                                    "others",
+                                    "those along {} are mixed with others",
                                     kind, to_string(from), to_string(to), names),
                         hint);
   }

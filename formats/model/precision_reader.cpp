@@ -1,5 +1,3 @@
-#include "formats/model/precision_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "core/tensors/name_pattern.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
 
 namespace mtfc {

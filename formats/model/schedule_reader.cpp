@@ -1,11 +1,10 @@
-#include "formats/model/schedule_reader.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/diagnostics/suggest.h"
 #include "formats/expression/number_reader.h"
 #include "formats/model/literal.h"
+#include "formats/model/part_readers.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,3 @@
-#include "formats/model/sharding_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "formats/expression/expression.h"
+#include "formats/model/part_readers.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,3 @@
-#include "formats/model/train_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include "formats/model/literal.h"
 #include "formats/model/model_reader.h"
 #include "formats/model/operation_reader.h"
-#include "formats/model/schedule_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/reference/foreign_names.h"
 
 namespace mtfc {

@@ -1,5 +1,3 @@
-#include "formats/model/variable_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "formats/data/safetensors.h"
-#include "formats/model/init_reader.h"
-#include "formats/model/sharding_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
 
 namespace mtfc {

@@ -1,11 +1,10 @@
-#include "formats/model/window_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/tensors/division.h"
 #include "formats/expression/number_reader.h"
+#include "formats/model/part_readers.h"
 #include "formats/model/type_reader.h"
 
 namespace mtfc {
