@@ -7,7 +7,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/training_cost.h"
 #include "core/model/training.h"
-#include "runtime/calibrate/product_calibration.h"
+#include "runtime/calibrate/calibration_parts.h"
 
 namespace mtfc {
 

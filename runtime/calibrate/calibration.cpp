@@ -5,8 +5,7 @@
 
 #include <chrono>
 
-#include "runtime/calibrate/collective_calibration.h"
-#include "runtime/calibrate/kernel_calibration.h"
+#include "runtime/calibrate/calibration_parts.h"
 #include "runtime/calibrate/stopwatch.h"
 #include "runtime/compute/threads.h"
 

@@ -1,5 +1,3 @@
-#include "runtime/calibrate/collective_calibration.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 
 #include "core/cost/collective_time.h"
 #include "core/program/collective_cost.h"
-#include "runtime/calibrate/kernel_calibration.h"
+#include "runtime/calibrate/calibration_parts.h"
 #include "runtime/comm/mpi/comm_mpi.h"
 
 namespace mtfc {

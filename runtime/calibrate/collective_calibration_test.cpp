@@ -1,6 +1,6 @@
-#include "runtime/calibrate/collective_calibration.h"
-
 #include <doctest/doctest.h>
+
+#include "runtime/calibrate/calibration_parts.h"
 
 namespace mtfc::collective_calibration_test {
 

@@ -1,10 +1,8 @@
-#include "runtime/calibrate/kernel_calibration.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/graph/op_registry.h"
-#include "runtime/calibrate/product_calibration.h"
+#include "runtime/calibrate/calibration_parts.h"
 #include "runtime/calibrate/timed_program.h"
 
 namespace mtfc {

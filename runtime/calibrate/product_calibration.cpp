@@ -1,10 +1,8 @@
-#include "runtime/calibrate/product_calibration.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "runtime/calibrate/kernel_calibration.h"
+#include "runtime/calibrate/calibration_parts.h"
 #include "runtime/calibrate/timed_program.h"
 #include "runtime/compute/threads.h"
 
