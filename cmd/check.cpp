@@ -6,7 +6,6 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
-#include "cmd/options/denied_warnings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"

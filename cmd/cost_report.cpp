@@ -9,7 +9,6 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
-#include "cmd/options/denied_warnings.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"

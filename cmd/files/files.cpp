@@ -20,7 +20,7 @@
 #include "cmd/terminal/standard_output.h"
 #include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/error.h"
-#include "formats/json/similar_file.h"
+#include "formats/json/mapped_file.h"
 #include "runtime/processes/unique_fd.h"
 
 namespace mtfc {

@@ -1,6 +1,10 @@
 #include "cmd/options/layout_warnings.h"
 
+#include <algorithm>
+
+#include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
+#include "cmd/options/option_checks.h"
 #include "core/explain/costly_gathers.h"
 #include "core/explain/waste.h"
 #include "formats/report/explanation_writer.h"
@@ -32,6 +36,21 @@ std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std
   if (const std::optional<RepeatedGathers> repeated = gathers_in_microbatches(explained))
     warnings.push_back(note_of(*repeated, style));
   return warnings;
+}
+
+void add_deny_option(CommandLine& line, std::string& denied) {
+  line.set_group(OptionGroup::kOutput);
+  line.add_hint("--strict", "errors instead of warnings: --deny warnings");
+  line.add_option("--deny warnings", denied, "take warnings for errors, so that the exit code is 2")
+      .check(one_of({"warnings"}));
+}
+
+bool deny(const std::string& denied, std::vector<Diagnostic>& found) {
+  if (!denied.empty())
+    for (Diagnostic& diagnostic : found)
+      if (diagnostic.severity == Severity::kWarning) diagnostic.severity = Severity::kError;
+  return std::any_of(found.begin(), found.end(),
+                     [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::kError; });
 }
 
 }  // namespace mtfc

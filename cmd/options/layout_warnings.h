@@ -14,6 +14,8 @@
 
 namespace mtfc {
 
+class CommandLine;
+
 /// A program and what it was compiled from.
 struct CompiledModel {
   const Model& model;
@@ -35,5 +37,11 @@ std::vector<Diagnostic> waste_warnings(const Program& program, const EntryPoint&
 /// The warnings of devices that have nothing to do, or the same work as others. The commands whose subject is not what
 /// a layout costs show these alone, since the layout may be for other sizes of the model.
 std::vector<Diagnostic> idle_warnings(const Program& program, const EntryPoint& entry);
+
+/// --deny warnings, for a script that ends where a person would only be warned; `denied` is "warnings" or "".
+void add_deny_option(CommandLine& line, std::string& denied);
+
+/// Makes errors of the warnings, if they are denied. Returns whether there are errors then.
+bool deny(const std::string& denied, std::vector<Diagnostic>& found);
 
 }  // namespace mtfc

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/diagnostics/stop.h"
-#include "core/program/piece_map.h"
 #include "core/tensors/division.h"
 
 namespace mtfc {
@@ -56,6 +55,10 @@ MovedTensor tensor_of(const EntryPoint& entry, ValueId id) {
 }
 
 }  // namespace
+
+PieceMap piece_map_of(const EntryPoint& entry, const Step& step) {
+  return {*step.op(), step.attributes(), global_types(entry, step.inputs), global_types(entry, step.outputs)};
+}
 
 // Devices that stand for all those that differ along some axes. Where a dimension has fewer elements than shards, no
 // more shards are looked at than it has elements: the others are empty, and all alike.

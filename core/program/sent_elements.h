@@ -24,6 +24,10 @@
 
 namespace mtfc {
 
+/// The map of the pieces that `step` moves. The step is a kernel step of an operation that moves pieces, or
+/// the exchange that replaces one.
+PieceMap piece_map_of(const EntryPoint& entry, const Step& step);
+
 /// A tensor on one side of a move. The references must outlive the objects below.
 struct MovedTensor {
   const Dims& dims;

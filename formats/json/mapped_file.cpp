@@ -8,10 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 
 #include "core/diagnostics/printable.h"
-#include "formats/json/similar_file.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {
@@ -93,6 +94,15 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 MappedFile::~MappedFile() {
   if (region_) region_->begin = nullptr;
   if (data_) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+std::string similar_file(const std::string& path) {
+  std::vector<std::string> names;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, ignored))
+    names.push_back((folder / entry.path().filename()).string());
+  return did_you_mean(path, names);
 }
 
 }  // namespace mtfc

@@ -54,4 +54,8 @@ struct LostFile {
 /// The mapped file that `address` lies in, if any; `shown` is null otherwise. May be called in a signal handler.
 LostFile lost_file_at(const void* address);
 
+/// "Did you mean" for the name of a file that is not there: `did you mean 'FILE'?` for the file, or the folder, of the
+/// same folder whose name is most like `path`, or "" if none is near.
+std::string similar_file(const std::string& path);
+
 }  // namespace mtfc

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/diagnostics/error.h"
-#include "core/program/piece_map.h"
+#include "core/program/sent_elements.h"
 
 namespace mtfc {
 namespace {

@@ -1,14 +1,58 @@
 #include "runtime/compute/convolution_loops.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/op_rules/conv_plan.h"
 #include "core/op_rules/windows.h"
 #include "runtime/compute/loop_nest.h"
-#include "runtime/compute/window_sweeps.h"
 
 namespace mtfc {
 namespace {
+
+// The places and taps of a window that meet elements of the operand, on the device that holds a region of each.
+//
+// With a base dilation, most pairs of a place and a tap fall between elements. Places and taps are therefore divided
+// into residue classes. Within a class, called a sweep, every pair meets an element or lies outside of the operand:
+//
+//   stride 1, base 2, taps 3, padding 1:   places 0, 2, ... meet tap 1        element = place/2
+//                                          places 1, 3, ... meet taps 0, 2    element = (place-1)/2 + tap/2
+//
+// All indices are local ones: they count from the beginning of the device's region.
+
+/// Place number p is place first_place + p * place_step, and likewise for taps. Together with tap number t, it meets
+/// element first + p * per_place + t * per_tap of the operand.
+struct Sweep {
+  int64_t first_place = 0, place_step = 1, places = 0;
+  int64_t first_tap = 0, tap_step = 1, taps = 0;
+  int64_t first = 0, per_place = 1, per_tap = 1;
+};
+
+/// The sweeps of a window, of which each place belongs to exactly one; those without taps are among them. The intervals
+/// are those of the operand, of the taps and of the places.
+std::vector<Sweep> sweeps_of(const Window& window, Interval operand, Interval taps, Interval places) {
+  const int64_t place_step = window.base / std::gcd(window.base, window.stride);
+  const int64_t tap_step = window.base / std::gcd(window.base, window.dilation);
+  std::vector<Sweep> sweeps;
+  for (int64_t place = 0; place < std::min(place_step, places.size()); ++place) {
+    Sweep sweep = {.first_place = place,
+                   .place_step = place_step,
+                   .places = (places.size() - place + place_step - 1) / place_step,
+                   .tap_step = tap_step,
+                   .per_place = place_step * window.stride / window.base,
+                   .per_tap = tap_step * window.dilation / window.base};
+    for (int64_t tap = 0; tap < std::min(tap_step, taps.size()); ++tap) {
+      const int64_t at =
+          window.stride * (places.begin + place) + window.dilation * (taps.begin + tap) - window.low;
+      if (at % window.base != 0) continue;
+      sweep.first_tap = tap;
+      sweep.taps = (taps.size() - tap + tap_step - 1) / tap_step;
+      sweep.first = at / window.base - operand.begin;
+    }
+    sweeps.push_back(sweep);
+  }
+  return sweeps;
+}
 
 /// A dimension without a window, and its stride in each tensor.
 struct Axis {

@@ -13,7 +13,7 @@
 // Example: x[b, h, w, c] with w[kh, kw, c, o] has runs of c. If places and elements are equally far apart, the taps
 // along w lie side by side as well, so that a run has kw * c elements. The gradient of w has rows of (kw, c), in kRows.
 //
-// A convolution with a base dilation has several such loops, one for each combination of sweeps (window_sweeps.h).
+// A convolution with a base dilation has several such loops, one for each combination of sweeps (see the source).
 
 #include <cstdint>
 #include <vector>
