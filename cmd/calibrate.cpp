@@ -164,11 +164,8 @@ const Command kCalibrateCommand = {
     .description =
         "Measures how fast this machine computes, moves memory and communicates, and writes a hardware "
         "profile, from which cost-report and search predict times. With a --mesh of several devices, it "
-        "starts "
-        "a rank for each and measures the links between them too; with --hosts or under a launcher, those of "
-        "a "
-        "cluster. It says how far predictions are from measurements on sizes "
-        "that were held out.",
+        "starts a rank for each and measures the links between them too; with --hosts or under a launcher, "
+        "those of a cluster. It says how far predictions are from measurements on sizes that were held out.",
     .examples =
         "  mtfc calibrate -o box.json && mtfc cost-report model.json --hardware box.json  # one device\n"
         "  mtfc calibrate --mesh rows:2,cols:2 -o box4.json\n"

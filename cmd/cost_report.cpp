@@ -388,10 +388,10 @@ std::function<int()> setup(CommandLine& line) {
           "(default: 10); for html, the rows of each long table (default: 300); for csv, print a line for "
           "each of the N costliest steps of each layout")
       .check(whole_number(0));
-  line.add_option("--parts N", options->parts,
-                  "for one layout, also list the predicted time of each block down to the depth N of its "
-                  "scope, beside "
-                  "the least at peak rates; repeated blocks are added up (default: 3 in a page, else none)")
+  line.add_option(
+          "--parts N", options->parts,
+          "for one layout, also list the predicted time of each block down to the depth N of its scope, "
+          "beside the least at peak rates; repeated blocks are added up (default: 3 in a page, else none)")
       .check(whole_number(1));
   line.add_flag(
       "--pareto", options->pareto,
@@ -432,9 +432,8 @@ const Command kCostReportCommand = {
     .summary = "predict arithmetic, communication, memory and time per device",
     .description =
         "Predicts the time of a step, the arithmetic, the bytes of each collective and mesh axis, and the "
-        "memory of a device. It needs no cluster. With several --mesh or --layout, layouts are compared "
-        "side by side, the best one first: that with the shortest step among those that fit into memory. "
-        "mtfc "
+        "memory of a device. It needs no cluster. With several --mesh or --layout, layouts are compared side "
+        "by side, the best one first: that with the shortest step among those that fit into memory. mtfc "
         "help rows says what the rows mean.",
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"

@@ -146,9 +146,8 @@ const Command kDiffCommand = {
     .summary = "compare two layouts of a model: figures, shardings and collectives",
     .description =
         "Compares two layouts of a model, or two saved programs: their predicted times, arithmetic, bytes "
-        "and "
-        "memory; the tensors that they split differently; and the collectives that only one of them has, or "
-        "that send more in one of them.",
+        "and memory; the tensors that they split differently; and the collectives that only one of them has, "
+        "or that send more in one of them.",
     .examples =
         "  mtfc diff model.json batch:all hidden:all --mesh all:4\n"
         "  mtfc diff model.json a.json b.json --hardware h100\n"

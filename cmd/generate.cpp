@@ -263,8 +263,7 @@ void tell_weights(const Program& program, const std::map<std::string, DType>& un
   }
   if (stored == 0) {
     std::cerr << "mtfc: warning: --weights changes nothing, since the model has no f32 weights that could be "
-                 "stored in "
-                 "fewer bits\n";
+                 "stored in fewer bits\n";
     return;
   }
   const auto millions = [](int64_t number) { return 1e-6 * static_cast<double>(number); };
@@ -414,8 +413,7 @@ const Command kGenerateCommand = {
         "\\\n"
         "      --length-penalty 0.6 --length 20\n"
         "  mtfc generate transformer_encdec.json --checkpoint ck --input sources=test.npy --beams 4 "
-        "--stop-tokens 1 "
-        "\\\n"
+        "--stop-tokens 1 \\\n"
         "      --length-penalty 0.6 -o translations.json\n"
         "  mtfc generate char_lm.json --checkpoint ck --prompt \"A\" --samples 8 -o samples.txt \\\n"
         "      --mesh rows:2,cols:2 --layout batch:rows,heads:cols",

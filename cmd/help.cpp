@@ -36,9 +36,7 @@ const Command kHelpCommand = {
     .description =
         "Shows the help of a command, like COMMAND --help, or a short page about something that is common to "
         "many commands: model files, layouts, sources of data, hardware profiles, environment variables, "
-        "exit codes. Lines are "
-        "as "
-        "long as the terminal is wide.",
+        "exit codes. Lines are as long as the terminal is wide.",
     .examples =
         "  mtfc help\n"
         "  mtfc help run\n"

@@ -72,8 +72,7 @@ const Command kManCommand = {
     .summary = "print a man page, or write all of them",
     .description =
         "Prints the man page of a command or a topic in the language of troff. An installed mtfc has these "
-        "pages "
-        "where man looks for them.",
+        "pages where man looks for them.",
     .examples =
         "  mtfc man run | man -l -\n"
         "  mtfc man --all ~/.local/share/man",

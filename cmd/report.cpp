@@ -105,9 +105,8 @@ const Command kReportCommand = {
     .summary = "show how runs went: their curves, their throughput, and where the time went",
     .description =
         "Shows one or several runs from the files that `mtfc run --metrics` has written: the loss and the "
-        "other "
-        "outputs over the steps, the learning rate, and how fast the steps were. With the file of `mtfc run "
-        "--report`, it compares the measured time of each kind of step with the predicted one.",
+        "other outputs over the steps, the learning rate, and how fast the steps were. With the file of "
+        "`mtfc run --report`, it compares the measured time of each kind of step with the predicted one.",
     .examples =
         "  mtfc report log.jsonl\n"
         "  mtfc report log.jsonl --report report.json -o run.html\n"

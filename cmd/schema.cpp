@@ -71,10 +71,8 @@ const Command kSchemaCommand = {
     .summary = "print the JSON Schema of a file that mtfc reads or writes",
     .description =
         "Prints a JSON Schema (2020-12): of files that people write, by which editors complete keys, "
-        "operations "
-        "and attributes and mark mistakes while you type; or of files that mtfc writes, for programs that "
-        "read "
-        "them.",
+        "operations and attributes and mark mistakes while you type; or of files that mtfc writes, for "
+        "programs that read them.",
     .examples =
         "  mtfc schema model -o model.schema.json\n"
         "  mtfc schema layout -o layout.schema.json\n"

@@ -498,12 +498,10 @@ std::function<int()> setup(CommandLine& line) {
       "--annotations", options->annotations,
       "search over annotations, in which every tensor may be split in its own way, for the layout of least "
       "cost: bytes sent + 32 KiB per collective + products' FLOP / 16, per device");
-  line.add_flag(
-      "--fit", options->fit,
-      "instead of a search: what fits into the memory, on 1, 2, 4 and up to --devices devices, with the "
-      "stages "
-      "of ZeRO, with microbatches, and with activations computed again; without --layout, devices share "
-      "the batch");
+  line.add_flag("--fit", options->fit,
+                "instead of a search: what fits into the memory, on 1, 2, 4 and up to --devices devices, "
+                "with the stages of ZeRO, with microbatches, and with activations computed again; without "
+                "--layout, devices share the batch");
   line.add_option("--dims DIM,...", options->dims, "split only these dimensions, as in batch,d_ff")
       .split_at(',');
   line.add_option("--max-axes-per-dim N", options->max_axes_per_dim,
@@ -531,10 +529,10 @@ std::function<int()> setup(CommandLine& line) {
   line.add_flag("--details", options->details,
                 "also the totals of the layouts side by side, why the others are slower, and how many were "
                 "compiled, left out or alike");
-  line.add_option("-o FILE.json", options->file,
-                  "write the best layout to this file, which --layout accepts; with --fit that of the first "
-                  "row, or of "
-                  "another number of devices by --mesh all:4 without --devices; - is standard output");
+  line.add_option(
+      "-o FILE.json", options->file,
+      "write the best layout to this file, which --layout accepts; with --fit that of the first row, or of "
+      "another number of devices by --mesh all:4 without --devices; - is standard output");
   return [options, line] {
     options->has_most_axes = line.option("--max-axes-per-dim").is_given();
     options->has_top = line.option("--top").is_given();
@@ -560,8 +558,7 @@ const Command kSearchCommand = {
         "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows  # keeps this rule\n"
         "  mtfc search model.json --fit --devices 64 --memory-limit 16GiB -o smallest.json\n"
         "  mtfc calibrate --mesh all:4 -o here.json && mtfc search model.json --devices 4 --hardware "
-        "here.json "
-        "-o best.json\n"
+        "here.json -o best.json\n"
         "  mtfc run model.json --layout best.json",
     .setup = setup,
 };

@@ -181,9 +181,8 @@ const Command kShowCommand = {
     .summary = "show how tensors are cut into shards, and which ranks hold them",
     .description =
         "Lists the inputs, variables and outputs of a model with their shapes, how the layout splits them, "
-        "and "
-        "what a device holds of each. With the name of a tensor, it draws the tensor as a matrix that is cut "
-        "into its shards, and names the ranks that hold each shard.",
+        "and what a device holds of each. With the name of a tensor, it draws the tensor as a matrix that is "
+        "cut into its shards, and names the ranks that hold each shard.",
     .examples =
         "  mtfc show model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc show model.json w1 --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"

@@ -153,8 +153,7 @@ int write_job(Options& options, const std::vector<std::string>& given) {
     std::cerr << "mtfc: warning: without --steps N, the job makes one step\n";
   if (options.run.every == 0 && !options.run.model.quiet)
     std::cerr << "mtfc: warning: without --every N, a job that loses a node begins anew at the last "
-                 "checkpoint that a "
-                 "signal has made it save\n";
+                 "checkpoint that a signal has made it save\n";
   const BatchRun run{own_path(), std::filesystem::current_path().string(), options.run.checkpoint,
                      run_words(options, given, resumes)};
   write_text(options.file, batch_text(options.job, run));
@@ -217,12 +216,10 @@ const Command kSlurmCommand = {
         "results of a job that nobody has stopped.",
     .examples =
         "  mtfc slurm model.json --nodes 4 --mesh all:16 --layout batch:all --steps 10000 --checkpoint ck "
-        "--every 500 "
-        "> job.sh\n"
+        "--every 500 > job.sh\n"
         "  mtfc slurm model.json --nodes 2 --cpus-per-task 8 --time 12h --partition cpu --setup 'module load "
-        "mpich' --mesh "
-        "rows:2,cols:2 "
-        "--layout layout.json --steps 10000 --checkpoint ck --every 500 --keep 3 -o job.sh\n"
+        "mpich' --mesh rows:2,cols:2 --layout layout.json --steps 10000 --checkpoint ck --every 500 --keep 3 "
+        "-o job.sh\n"
         "  sbatch job.sh\n"
         "  sbatch --exclusive --mem=0 job.sh",
     .setup = setup,

@@ -289,8 +289,7 @@ void add_hosts_option(CommandLine& line, std::string& hosts) {
   line.add_option("--hosts HOSTS", hosts,
                   "start the ranks on these hosts: names, as in a,b, or names and the most ranks of each, as "
                   "in a:2,b:2; MPICH's launcher reaches them, by ssh if HYDRA_LAUNCHER does not say "
-                  "otherwise (default: "
-                  "HYDRA_HOST_FILE, the nodes of a batch job, else this host)")
+                  "otherwise (default: HYDRA_HOST_FILE, the nodes of a batch job, else this host)")
       .check(list_of_hosts());
 }
 

@@ -361,8 +361,7 @@ void check_room(int64_t ranks, bool quiet) {
     throw UserError(
         fmt::format("the mesh has {} devices, which need a rank each, but this host has {}", ranks, here),
         fmt::format("compile, cost-report and search need no ranks; name several hosts with --hosts, or "
-                    "start it with mpiexec -n {} "
-                    "or srun",
+                    "start it with mpiexec -n {} or srun",
                     ranks));
   if (ranks > kManyPerCore * cores && !quiet)
     std::cerr << fmt::format("mtfc: warning: {} ranks share the {} of this host, which is slow\n", ranks,

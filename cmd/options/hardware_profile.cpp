@@ -70,8 +70,7 @@ void add_hardware_option(CommandLine& line, std::string& hardware) {
   line.set_group(OptionGroup::kLimits);
   line.add_option("--hardware NAME|FILE.json", hardware,
                   "hardware for which times are predicted: a bundled profile (mtfc help hardware lists "
-                  "them), or a file "
-                  "written by `mtfc calibrate`")
+                  "them), or a file written by `mtfc calibrate`")
       .propose([] { return bundled(profiles()); })
       .show_default();
 }

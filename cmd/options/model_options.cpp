@@ -112,8 +112,7 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
   line.add_option(
           "--layout DIM:AXIS,...|FILE", flags.layout,
           "rules, as in batch:rows,hidden:cols; among them zero:1, zero:2 or zero:3, a stage of ZeRO over "
-          "the "
-          "axes of the batch, and propagate; or a layout file ending in .json, or - for standard input")
+          "the axes of the batch, and propagate; or a layout file ending in .json, or - for standard input")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
 }
 

@@ -167,8 +167,7 @@ void warn_of_changed_files(const RunData& data, const std::vector<std::string>& 
     if (before == data.start->files.end() || file_of(input) || is_given(input.input, given)) continue;
     std::cerr << fmt::format(
         "mtfc: warning: the data of the input '{}' have changed: they are the model's own, {}, but '{}' was "
-        "made with "
-        "'{}' (give it again with --input)\n",
+        "made with '{}' (give it again with --input)\n",
         input.input, input.spec, data.checkpoint, before->second.path);
   }
 }

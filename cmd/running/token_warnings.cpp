@@ -69,9 +69,8 @@ std::string byte_warnings(const EntryPoint& entry, const std::vector<InputData>&
     if (dim && dim->size > kBytes)
       warnings += fmt::format(
           "mtfc: warning: '{}' has the bytes of a text, 0 to 255, which choose from the {} of '{}': is this "
-          "text to be "
-          "cut into tokens first? (give those with --input {}=tokens:FILE, or a model of bytes --set "
-          "{}=256)\n",
+          "text to be cut into tokens first? (give those with --input {}=tokens:FILE, or a model of bytes "
+          "--set {}=256)\n",
           printable(input.name), dim->size, printable(dim->name), printable(input.name),
           printable(dim->name));
   }

@@ -281,8 +281,7 @@ class BusyCores {
     progress.clear();
     std::cerr << fmt::format(
         "other work keeps the cores busy: {} threads have waited for a core for {:.0f} % of the time; "
-        "--threads 1 may "
-        "be faster\n",
+        "--threads 1 may be faster\n",
         threads(), 100 * share);
   }
 

@@ -13,10 +13,10 @@ namespace mtfc {
 
 inline constexpr AttributeSpec kIndexedDim = {"dim", AttributeType::kDim, true,
                                               "the dimension of the table that the indices count along"};
-inline constexpr AttributeSpec kSkipOutside = {"skip_outside", AttributeType::kFlag, false,
-                                               "whether an index outside of `dim`, such as -1, is skipped, "
-                                               "as if zeros were there; by default it ends the "
-                                               "run with an error"};
+inline constexpr AttributeSpec kSkipOutside = {
+    "skip_outside", AttributeType::kFlag, false,
+    "whether an index outside of `dim`, such as -1, is skipped, as if zeros were there; by default it ends "
+    "the run with an error"};
 
 /// Throws OpError if operand `at` does not hold indices.
 void require_indices(const OpCall& call, int at = 1);

@@ -23,13 +23,11 @@ struct FamilyMember;
 inline constexpr AttributeSpec kFilterWindows = {
     "windows", AttributeType::kWindows, true,
     "for each spatial dimension an object: 'dim' of the first operand, 'taps' of the filter, 'to' of the "
-    "result, and "
-    "'stride', 'low' and 'high' (or 'pad': \"same\" or \"valid\"), 'base', 'dilation'"};
+    "result, and 'stride', 'low' and 'high' (or 'pad': \"same\" or \"valid\"), 'base', 'dilation'"};
 inline constexpr AttributeSpec kPoolWindows = {
     "windows", AttributeType::kWindows, true,
     "for each spatial dimension an object: 'dim' of the operand, the number of 'taps', 'to' of the result, "
-    "and 'stride', "
-    "'low' and 'high' (or 'pad': \"same\" or \"valid\"), 'base', 'dilation'"};
+    "and 'stride', 'low' and 'high' (or 'pad': \"same\" or \"valid\"), 'base', 'dilation'"};
 
 const Windows& windows_of(const Attributes& attributes);
 /// The product of the taps of all windows.

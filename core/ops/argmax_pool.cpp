@@ -25,10 +25,9 @@ std::vector<Example> examples() {
 
 extern const OpDef kOp = pooling({
     .name = "argmax_pool",
-    .doc = "The largest of the elements that windows read, and the first tap that reads it, "
-           "counted over the taps "
-           "of all windows, the last one fastest. A window that reads padding alone gives the "
-           "lowest value and -1.",
+    .doc = "The largest of the elements that windows read, and the first tap that reads it, counted over the "
+           "taps of all windows, the last one fastest. A window that reads padding alone gives the lowest "
+           "value and -1.",
     .infer = infer,
     .examples = examples(),
     .worked = {worked({known("h=5", {1, 5, 3, 4, 4})},

@@ -97,13 +97,10 @@ std::vector<Example> examples() {
 
 extern const OpDef kOp = attention({
     .name = "attention",
-    .doc = "softmax(scale·q·k)·v over the positions `over` of k and v that a query of q sees, "
-           "without ever "
-           "holding all "
-           "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
-           "gets zeros and "
-           "-inf. After v may follow a bias, a float that is added to the scores, and a mask, true "
-           "where a position is seen.",
+    .doc = "softmax(scale·q·k)·v over the positions `over` of k and v that a query of q sees, without ever "
+           "holding all scores, and the logarithm of the sum of their exponentials; a query that sees "
+           "nothing gets zeros and -inf. After v may follow a bias, a float that is added to the scores, and "
+           "a mask, true where a position is seen.",
     .min_operands = 3,
     .max_operands = 6,
     .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},

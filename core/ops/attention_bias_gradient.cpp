@@ -60,8 +60,7 @@ std::vector<Example> examples() {
 
 extern const OpDef kOp = attention({
     .name = "attention_bias_gradient",
-    .doc = "The gradient of the bias of an attention, whose weights are computed again. The operands "
-           "are "
+    .doc = "The gradient of the bias of an attention, whose weights are computed again. The operands are "
            "those of attention_gradient.",
     .min_operands = 7,
     .max_operands = 9,

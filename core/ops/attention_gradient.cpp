@@ -54,12 +54,10 @@ std::vector<Example> examples() {
 
 extern const OpDef kOp = attention({
     .name = "attention_gradient",
-    .doc = "The gradients of q, k and v of an attention, whose weights are computed again. The "
-           "operands are q, k and "
-           "v; for each query, the second result of the attention and the sum of the gradient of the "
-           "first times "
-           "that result; the gradient of the first result; and the bias, the mask and the numbers for "
-           "dropout if there are any.",
+    .doc = "The gradients of q, k and v of an attention, whose weights are computed again. The operands are "
+           "q, k and v; for each query, the second result of the attention and the sum of the gradient of "
+           "the first times that result; the gradient of the first result; and the bias, the mask and the "
+           "numbers for dropout if there are any.",
     .min_operands = 6,
     .max_operands = 9,
     .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}, {kExtras + 2, DType::kI64}},

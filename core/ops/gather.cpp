@@ -137,10 +137,9 @@ std::vector<Example> examples() {
 
 extern const OpDef kOp = indexing({
     .name = "gather",
-    .doc = "The slices of a table at indices along one of its dimensions, each times its weight in "
-           "the "
-           "third operand if there is one; the result has the indices' dimensions, then the table's "
-           "remaining ones, and dimensions that both have are batch dimensions.",
+    .doc = "The slices of a table at indices along one of its dimensions, each times its weight in the third "
+           "operand if there is one; the result has the indices' dimensions, then the table's remaining "
+           "ones, and dimensions that both have are batch dimensions.",
     .min_operands = 2,
     .max_operands = 3,
     .attributes = {kIndexedDim,

@@ -21,9 +21,8 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 extern const OpDef kOp = pooling({
     .name = "pick_pool",
-    .doc = "The elements that given taps of windows read: the second operand counts the taps as "
-           "argmax_pool does. "
-           "It gives 0 where the tap is -1, or reads padding.",
+    .doc = "The elements that given taps of windows read: the second operand counts the taps as argmax_pool "
+           "does. It gives 0 where the tap is -1, or reads padding.",
     .min_operands = 2,
     .max_operands = 2,
     .infer = infer,

@@ -100,11 +100,9 @@ std::vector<Example> examples() {
 
 extern const OpDef kOp = indexing({
     .name = "scatter_add",
-    .doc = "A table of zeros to which each update is added at its index along `dim`, times its "
-           "weight "
-           "in the third operand if there is one; updates are repeated along dimensions of the "
-           "indices "
-           "that they lack. The transpose of gather.",
+    .doc = "A table of zeros to which each update is added at its index along `dim`, times its weight in the "
+           "third operand if there is one; updates are repeated along dimensions of the indices that they "
+           "lack. The transpose of gather.",
     .min_operands = 2,
     .max_operands = 3,
     .attributes = {kIndexedDim,

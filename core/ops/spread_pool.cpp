@@ -62,10 +62,9 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 extern const OpDef kOp = pooling({
     .name = "spread_pool",
-    .doc = "The transpose of pick_pool: adds each element of the first operand to the element "
-           "that its tap, in the "
-           "second operand, reads. 'windows' are those of the pool, whose operand has the "
-           "result's dimensions.",
+    .doc = "The transpose of pick_pool: adds each element of the first operand to the element that its tap, "
+           "in the second operand, reads. 'windows' are those of the pool, whose operand has the result's "
+           "dimensions.",
     .min_operands = 2,
     .max_operands = 2,
     .infer = infer,

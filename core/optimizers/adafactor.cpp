@@ -105,9 +105,8 @@ extern const OptimizerDef kOptimizer = {
     .name = "adafactor",
     .doc =
         "Adafactor (Shazeer and Stern 2018; GShard, appendix A.2): the gradient over the root of its mean "
-        "square, "
-        "which is kept as means over each of two dimensions (`factored`), clipped by its own root mean "
-        "square.",
+        "square, which is kept as means over each of two dimensions (`factored`), clipped by its own root "
+        "mean square.",
     .settings = {{"lr", std::nullopt, "learning rate"},
                  {"beta1", 0, "the share of the mean update kept from one step to the next; 0 keeps none",
                   SettingRange::kBelowOne},

@@ -14,8 +14,7 @@ extern const OptimizerDef kOptimizer = {
     .name = "adam",
     .doc =
         "Adam: w - lr * m / (sqrt(v) + eps), with m and v the bias-corrected running means of the gradient "
-        "and of "
-        "its square.",
+        "and of its square.",
     .settings = adam_settings(),
     .counts_steps = true,
     .slots = adam_slots,

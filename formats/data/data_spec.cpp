@@ -367,8 +367,7 @@ class SpecReader {
     source.tokens = read_tokens(file_, token_);
     if (!find("width") && looks_four_bytes_wide(source.tokens))
       fail(fmt::format("tokens of 2 bytes are read from {}, but its tokens seem to have 4, as every second "
-                       "one of these "
-                       "is next to 0",
+                       "one of these is next to 0",
                        file_),
            "give width=4, or width=2 if that is right");
     auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");

@@ -90,8 +90,7 @@ std::string role(const Factor& factor) {
   if (factor.kind == Factor::Kind::kReduce &&
       std::any_of(factor.results.begin(), factor.results.end(), is_in))
     return "each device computes its part of the results that have the dimension, and a partial result of "
-           "each "
-           "other one; the partial results are reduced";
+           "each other one; the partial results are reduced";
   static constexpr auto kNames = std::to_array<EnumName<Factor::Kind>>(
       {{Factor::Kind::kPass, "each device computes its part"},
        {Factor::Kind::kReduce, "each device computes a partial result, and the partial results are reduced"},
@@ -118,8 +117,8 @@ std::string roles_text(const OpDef& op, const Example& example, const std::vecto
                        const std::vector<TensorType>& results, int width) {
   if (op.family == Family::kRelabel)
     return "\nIf dimensions are split:\n" + wrapped("  ",
-                                                    "the result is split in the same way as far as the "
-                                                    "order of elements allows; otherwise elements move",
+                                                    "the result is split in the same way as far as the order "
+                                                    "of elements allows; otherwise elements move",
                                                     2, width);
   const std::vector<Factor> factors = op.roles({example.attributes, operands}, results);
   if (factors.empty()) return "";

@@ -57,15 +57,13 @@ Json declaration_schema() {
          {"minLength", 1},
          {"description",
           "for a cache of decode that has the value of a tensor of the model before the first token: the "
-          "name of "
-          "the tensor, in the scope of the block"}}},
+          "name of the tensor, in the scope of the block"}}},
        {"prompt",
         {{"type", "string"},
          {"minLength", 1},
          {"description",
           "for a cache of decode: the name of the tensor of the model that fills its places for all "
-          "positions of a "
-          "prompt at once, in the scope of the block, or with ../ in one around it"}}},
+          "positions of a prompt at once, in the scope of the block, or with ../ in one around it"}}},
        {"group",
         {{"type", "string"},
          {"minLength", 1},

@@ -25,8 +25,7 @@ void require_addresses() {
   if (room == MAP_FAILED)
     throw RunError(
         fmt::format("matrix products by OpenBLAS need {} MiB of addresses with {}, and the limit of this "
-                    "process leaves fewer "
-                    "(raise it with ulimit -v, or choose fewer --threads)",
+                    "process leaves fewer (raise it with ulimit -v, or choose fewer --threads)",
                     needed / kMiB, threads() == 1 ? "one thread" : fmt::format("{} threads", threads())));
   munmap(room, size);
 }
