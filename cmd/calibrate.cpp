@@ -117,7 +117,7 @@ int start_on_hosts(const Options& options) {
 }
 
 int run(const Options& options) {
-  limit_spinning();
+  start_for_runs();
   require_ending("-o", "a hardware profile", options.file, {"json"});
   if (launched_by()) return run_ranks(options);
   if (!options.hosts.empty()) return start_on_hosts(options);

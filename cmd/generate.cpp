@@ -337,7 +337,7 @@ void open_files(const Program& program, const GenerateOptions& options, const st
 }
 
 int run(const GenerateOptions& options) {
-  limit_spinning();
+  start_for_runs();
   check(options);
   result_format(options);
   Prepared prepared;

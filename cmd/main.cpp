@@ -12,8 +12,8 @@
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 
-/// Read by jemalloc before main(). With huge pages, a compilation takes two thirds of the time on a virtual machine,
-/// where page faults are expensive.
+/// Read by jemalloc before main(), unless the environment has MALLOC_CONF. With huge pages, a compilation takes two
+/// thirds of the time on a virtual machine, where page faults are expensive.
 const char* malloc_conf = "thp:always";
 
 int main(int argc, char** argv) {

@@ -32,7 +32,7 @@ std::string take_folder(const RunOptions& options, std::optional<CheckpointFolde
 }
 
 int run(const RunOptions& options) {
-  limit_spinning();
+  start_for_runs();
   const RunClock begin;
   check(options);
   RunPreparation preparation(options);

@@ -196,9 +196,11 @@ std::vector<std::string> without_options(const std::vector<std::string>& argumen
   return left;
 }
 
-void limit_spinning() {
-  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-  setenv("GOMP_SPINCOUNT", "20000", 1);
+void start_for_runs() {
+  const bool spins = std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT");
+  if (spins && std::getenv("MALLOC_CONF")) return;
+  if (!spins) setenv("GOMP_SPINCOUNT", "20000", 1);
+  setenv("MALLOC_CONF", "thp:default", 0);
   std::vector<std::string> arguments = command_line();
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

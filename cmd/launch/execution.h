@@ -78,10 +78,12 @@ std::vector<std::string> own_arguments();
 std::vector<std::string> without_options(const std::vector<std::string>& arguments,
                                          const std::vector<std::string>& options);
 
-/// Between parallel loops, OpenMP's threads spin. Without end, each loop costs a time slice wherever another
-/// process wants the core; so they spin for some 50 microseconds and then sleep. The library reads this
-/// before main(), which is why the program starts itself anew. Where that fails, it only runs slower on a
-/// busy machine.
-void limit_spinning();
+/// Starts the program anew, unless that has been done, with what libraries read before main(). Where that fails, it
+/// only takes more memory, and runs slower on a busy machine.
+///
+/// Between parallel loops, OpenMP's threads spin. Without end, each loop costs a time slice wherever another process
+/// wants the core; so they spin for some 50 microseconds and then sleep. The heap has no huge pages, which pay for the
+/// graphs of large compilations, but make each rank hold some 30 MB more (cmd/main.cpp).
+void start_for_runs();
 
 }  // namespace mtfc

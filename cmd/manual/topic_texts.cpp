@@ -189,6 +189,7 @@ constexpr const char* kEnvironment = R"(mtfc reads these variables, apart from t
 
 * OMP_NUM_THREADS :: the threads of each rank, if --threads does not say it
 * OMP_WAIT_POLICY, GOMP_SPINCOUNT :: how threads wait for each other; if neither is set, they sleep after a short while
+* MALLOC_CONF :: options of jemalloc, which manages memory; if it is not set, ranks have no huge pages but those of tensors
 * HYDRA_LAUNCHER, HYDRA_LAUNCHER_EXEC :: how MPICH's launcher reaches the hosts of --hosts, if not by ssh
 * HYDRA_LAUNCHER_EXTRA_ARGS :: further options for ssh
 * HYDRA_HOST_FILE :: a file with hosts, for runs without --hosts
