@@ -12,28 +12,18 @@ namespace {
 EntryGraph with_split(EntryGraph entry, const FlatGraph& flat, const std::map<FlatNodeId, int64_t>& parts,
                       size_t& scope) {
   const std::vector<FlatNodeId>& own = flat.scopes[scope++].nodes;
-  const auto split_part = [&](const LoopPart& part, size_t sums) {
-    EntryGraph made = with_split(entry_of(part, entry.name, sums), flat, parts, scope);
-    LoopPart result{std::move(made.graph), {}};
-    for (const NamedTensor& output : made.outputs) result.results.push_back(output.tensor);
-    return result;
-  };
-  entry.graph = with_layout(
-      std::move(entry.graph), [](const Tensor&) { return StatedLayout(); },
-      [&](const GraphLoop& loop) {
-        LoopPart condition = split_part(loop.condition, 0);
-        return GraphLoop{std::move(condition), split_part(loop.body, loop.sums), loop.times, loop.sums};
-      });
+  entry.graph = with_changed_parts(
+      std::move(entry.graph), entry.name,
+      [&](EntryGraph part, const GraphLoop&) { return with_split(std::move(part), flat, parts, scope); });
   size_t next = 0;
-  return rewritten(std::move(entry),
-                   [&](GraphBuilder& builder, const Node& node,
-                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     const auto found = parts.find(own[next++]);
-                     if (found == parts.end()) return std::nullopt;
-                     Node in_new_graph = node;
-                     in_new_graph.operands = operands;
-                     return node.op->split_rule(builder, in_new_graph, found->second);
-                   });
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    const auto found = parts.find(own[next++]);
+    if (found == parts.end()) return std::nullopt;
+    Node in_new_graph = node;
+    in_new_graph.operands = operands;
+    return node.op->split_rule(builder, in_new_graph, found->second);
+  };
+  return rewritten(std::move(entry), replace);
 }
 
 }  // namespace

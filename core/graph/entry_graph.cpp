@@ -40,6 +40,22 @@ EntryGraph entry_of(const LoopPart& part, std::string name, size_t sums) {
   return entry;
 }
 
+GraphLoop with_changed_parts(const GraphLoop& loop, const std::string& entry, const PartChange& change) {
+  const auto changed = [&](const LoopPart& part, size_t sums) {
+    EntryGraph made = change(entry_of(part, entry, sums), loop);
+    LoopPart to{std::move(made.graph), {}};
+    for (const NamedTensor& output : made.outputs) to.results.push_back(output.tensor);
+    return to;
+  };
+  return {changed(loop.condition, 0), changed(loop.body, loop.sums), loop.times, loop.sums};
+}
+
+Graph with_changed_parts(Graph graph, const std::string& entry, const PartChange& change) {
+  return with_layout(
+      std::move(graph), [](const Tensor&) { return StatedLayout(); },
+      [&](const GraphLoop& loop) { return with_changed_parts(loop, entry, change); });
+}
+
 EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite) {
   return rewritten(EntryGraph(entry), rewrite);
 }
@@ -56,7 +72,7 @@ EntryGraph rewritten(EntryGraph&& entry, const Rewrite& rewrite) {
     for (const TensorId id : node.operands) operands.push_back(map[id]);
     builder.set_origin(node.origin);
     const size_t made = builder.graph().tensors().size();
-    const std::optional<std::vector<TensorId>> results = rewrite(builder, node, operands);
+    const Replaced results = rewrite(builder, node, operands);
     if (!results) {
       builder.take_first(old, map);
       continue;

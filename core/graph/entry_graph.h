@@ -40,10 +40,17 @@ struct EntryGraph {
 /// A part of a loop as an entry point of its own, with its results as outputs. The last `sums` of them are added up.
 EntryGraph entry_of(const LoopPart& part, std::string name, size_t sums);
 
-/// Called for every node in order, with its operands in the new graph. Returns the tensors that replace the
-/// node's results, or nothing to have the node stay as it is.
-using Rewrite = std::function<std::optional<std::vector<TensorId>>(GraphBuilder&, const Node&,
-                                                                   const std::vector<TensorId>& operands)>;
+/// The loop with `change` made to its condition and its body, each an entry point of the name `entry`; and the graph
+/// with the same made to all of its loops.
+using PartChange = std::function<EntryGraph(EntryGraph part, const GraphLoop& loop)>;
+GraphLoop with_changed_parts(const GraphLoop& loop, const std::string& entry, const PartChange& change);
+Graph with_changed_parts(Graph graph, const std::string& entry, const PartChange& change);
+
+using TensorIds = std::vector<TensorId>;
+/// The tensors that replace the results of a node, or nothing to have the node stay as it is.
+using Replaced = std::optional<TensorIds>;
+/// Called for every node in order, with its operands in the new graph.
+using Rewrite = std::function<Replaced(GraphBuilder&, const Node&, const TensorIds& operands)>;
 
 /// Builds the graph anew. New nodes get the origin of the node that they replace, and a replacement takes
 /// over the name of the tensor that it replaces. Example: a Rewrite that returns {operands[0]} for mul(x, 1)

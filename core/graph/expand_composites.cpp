@@ -19,17 +19,15 @@ EntryGraph widen_composites(EntryGraph entry) {
                    [&](const Node& node) { return is_widened(entry.graph, node); }))
     return entry;
   const EntryGraph& narrow = entry;
-  return rewritten(narrow,
-                   [&](GraphBuilder& b, const Node& node,
-                       std::vector<TensorId> operands) -> std::optional<std::vector<TensorId>> {
-                     if (!is_widened(narrow.graph, node)) return std::nullopt;
-                     for (TensorId& operand : operands)
-                       operand = b.cast(operand, computed_dtype(b.type(operand).dtype));
-                     std::vector<TensorId> results = b.add(*node.composite, operands, node.attributes);
-                     for (size_t i = 0; i < results.size(); ++i)
-                       results[i] = b.cast(results[i], narrow.graph.type(node.results[i]).dtype);
-                     return results;
-                   });
+  const auto replace = [&](GraphBuilder& b, const Node& node, TensorIds operands) -> Replaced {
+    if (!is_widened(narrow.graph, node)) return std::nullopt;
+    for (TensorId& operand : operands) operand = b.cast(operand, computed_dtype(b.type(operand).dtype));
+    std::vector<TensorId> results = b.add(*node.composite, operands, node.attributes);
+    for (size_t i = 0; i < results.size(); ++i)
+      results[i] = b.cast(results[i], narrow.graph.type(node.results[i]).dtype);
+    return results;
+  };
+  return rewritten(narrow, replace);
 }
 
 }  // namespace
@@ -45,19 +43,18 @@ EntryGraph expand_composites(EntryGraph entry, bool differentiated) {
            !(has_gradients && node.composite->gradient != kGradientOfParts);
   };
   if (std::none_of(nodes.begin(), nodes.end(), is_expanded)) return entry;
-  return rewritten(std::move(entry),
-                   [&](GraphBuilder& builder, const Node& node,
-                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (!is_expanded(node)) return std::nullopt;
-                     Node in_new_graph = node;
-                     in_new_graph.operands = operands;
-                     std::vector<TensorId> results = node.composite->expand(builder, in_new_graph);
-                     // A result has a tensor of its own, or its gradient would be that of the operand.
-                     for (TensorId& id : results)
-                       if (std::find(operands.begin(), operands.end(), id) != operands.end())
-                         id = builder.op("identity", {id});
-                     return results;
-                   });
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    if (!is_expanded(node)) return std::nullopt;
+    Node in_new_graph = node;
+    in_new_graph.operands = operands;
+    std::vector<TensorId> results = node.composite->expand(builder, in_new_graph);
+    // A result has a tensor of its own, or its gradient would be that of the operand.
+    for (TensorId& id : results)
+      if (std::find(operands.begin(), operands.end(), id) != operands.end())
+        id = builder.op("identity", {id});
+    return results;
+  };
+  return rewritten(std::move(entry), replace);
 }
 
 }  // namespace mtfc

@@ -58,6 +58,12 @@ TensorId Graph::find(std::string_view name) const {
   return entry ? tensor_of(*entry) : kNoTensor;
 }
 
+std::vector<std::string> Graph::names(const std::vector<TensorId>& ids) const {
+  std::vector<std::string> names;
+  for (const TensorId id : ids) names.push_back(tensor(id).name);
+  return names;
+}
+
 std::vector<TensorType> Graph::types(const std::vector<TensorId>& ids) const {
   std::vector<TensorType> types;
   types.reserve(ids.size());
@@ -297,10 +303,8 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
   Node copied = node;
   copied.operands = std::move(operands);
   copied.results.clear();
-  std::vector<std::string> names;
-  for (const TensorId id : node.results) names.push_back(from.tensor(id).name);
   const std::vector<TensorId> results =
-      append(std::move(copied), from.result_types(node), names, kind_name(node));
+      append(std::move(copied), from.result_types(node), from.names(node.results), kind_name(node));
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor& copied_from = from.tensor(node.results[i]);
     if (copied_from.from_model) mark_from_model(results[i]);

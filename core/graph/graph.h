@@ -105,6 +105,10 @@ struct Node {
   std::shared_ptr<const GraphLoop> loop = nullptr;
 };
 
+inline bool is_leaf(const Node& node) {
+  return node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
+}
+
 /// A deque, as it grows without copies of itself, and can be emptied from the front while another one is built:
 /// memory never holds both.
 using Nodes = std::deque<Node>;
@@ -120,6 +124,7 @@ class Graph {
   /// The tensor of this name or alias, or kNoTensor.
   TensorId find(std::string_view name) const;
   std::vector<TensorType> types(const std::vector<TensorId>& ids) const;
+  std::vector<std::string> names(const std::vector<TensorId>& ids) const;
   std::vector<TensorType> operand_types(const Node& node) const { return types(node.operands); }
   std::vector<TensorType> result_types(const Node& node) const { return types(node.results); }
   /// The value of a tensor made by a `constant`; nothing for any other tensor.

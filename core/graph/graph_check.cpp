@@ -151,7 +151,7 @@ std::string difference_of_interface(const EntryGraph& before, const EntryGraph& 
                          to_string(after.graph.type(is.value)), is.variable);
   }
   for (const Node& node : after.graph.nodes()) {
-    if (node.kind != NodeKind::kInput && node.kind != NodeKind::kVariable) continue;
+    if (!is_leaf(node)) continue;
     const Tensor& leaf = after.graph.tensor(node.results[0]);
     if (!has_leaf(before.graph, node.kind, leaf.name, leaf.type))
       return fmt::format("there was no leaf '{}' of type {} before", leaf.name, to_string(leaf.type));

@@ -2,6 +2,7 @@
 // Finds the tensors of a graph from which given others are made.
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -17,6 +18,22 @@ inline PerTensor<bool> with_ancestors(const Graph& graph, PerTensor<bool> wanted
     for (const TensorId id : node.operands) wanted[id] = true;
   }
   return wanted;
+}
+
+/// The numbers of the nodes that make `wanted`, in order. `is_open` says of a node and its operand if what makes the
+/// operand is among them. Works without recursion, as graphs are deep.
+template <typename IsOpen>
+std::set<int> nodes_behind(const Graph& graph, TensorId wanted, IsOpen is_open) {
+  std::set<int> nodes;
+  std::vector<int> open = {graph.tensor(wanted).node};
+  while (!open.empty()) {
+    const int n = open.back();
+    open.pop_back();
+    if (!nodes.insert(n).second) continue;
+    for (const TensorId id : graph.node(n).operands)
+      if (is_open(graph.node(n), id)) open.push_back(graph.tensor(id).node);
+  }
+  return nodes;
 }
 
 }  // namespace mtfc

@@ -98,7 +98,7 @@ RematGraph::RematGraph(const std::vector<PreparedModel::Part>& parts, const Prog
         counts = counts || std::find(node.results.begin(), node.results.end(), mark) != node.results.end();
         continue;
       }
-      if (node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable) continue;
+      if (is_leaf(node)) continue;
       if (node.origin->phase != Phase::kForward) continue;
       Operation operation;
       operation.can_run_again = node.kind == NodeKind::kOp;

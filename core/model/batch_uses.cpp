@@ -44,10 +44,6 @@ class Classifier {
   }
 
  private:
-  static bool is_leaf(const Node& node) {
-    return node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
-  }
-
   // Random numbers depend on nothing but may not be drawn twice.
   static bool is_drawn(const Node& node) {
     return node.kind == NodeKind::kOp && node.op->family == Family::kGenerator &&
@@ -222,8 +218,7 @@ BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std
   while (true) {
     Classifier classifier(graph, row_dims, units, microbatches);
     for (const Node& node : graph.nodes()) {
-      const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
-      if (!is_leaf || row_position(graph.type(node.results[0]).dims, row_dims) < 0) continue;
+      if (!is_leaf(node) || row_position(graph.type(node.results[0]).dims, row_dims) < 0) continue;
       const Dims& dims = graph.type(node.results[0]).dims;
       const bool has_rows =
           node.kind == NodeKind::kInput && contains(dims, batch.name) && !has_rows_twice(dims, row_dims);

@@ -43,10 +43,6 @@ struct Conflict {
 };
 using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
 
-bool is_leaf(const Node& node) {
-  return node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
-}
-
 // Finds axes that two dimensions of a tensor share.
 void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, Conflicts& conflicts) {
   const Sharding sharding = sharding_by_rules(layout, tensor.type.dims);

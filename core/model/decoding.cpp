@@ -44,16 +44,13 @@ void reduce(Model& model, std::vector<CacheTensor>& caches) {
   model.inputs = needed_inputs(model, needed);
   EntryGraph entry{.name = "reduced", .graph = std::move(model.graph), .outputs = {}, .assignments = {}};
   for (const CacheTensor& cache : caches) entry.outputs.push_back({cache.cache, cache.tensor});
-  const EntryGraph reduced =
-      rewritten(entry,
-                [&](GraphBuilder&, const Node& node,
-                    const std::vector<TensorId>&) -> std::optional<std::vector<TensorId>> {
-                  const auto is_needed = [&](TensorId id) { return needed[id]; };
-                  if (node.kind == NodeKind::kVariable ||
-                      std::any_of(node.results.begin(), node.results.end(), is_needed))
-                    return std::nullopt;
-                  return std::vector<TensorId>(node.results.size(), kNoTensor);
-                });
+  const auto replace = [&](GraphBuilder&, const Node& node, const TensorIds&) -> Replaced {
+    const auto is_needed = [&](TensorId id) { return needed[id]; };
+    if (node.kind == NodeKind::kVariable || std::any_of(node.results.begin(), node.results.end(), is_needed))
+      return std::nullopt;
+    return std::vector<TensorId>(node.results.size(), kNoTensor);
+  };
+  const EntryGraph reduced = rewritten(entry, replace);
   model.graph = reduced.graph;
   for (size_t i = 0; i < reduced.outputs.size(); ++i) caches[i].tensor = reduced.outputs[i].tensor;
   model.assignments.clear();

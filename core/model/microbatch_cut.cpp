@@ -5,11 +5,19 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/graph/reachability.h"
+
 namespace mtfc {
 namespace {
 
 bool makes_any_of(const Node& node, const PerTensor<bool>& tensors) {
   return std::any_of(node.results.begin(), node.results.end(), [&](TensorId id) { return tensors[id]; });
+}
+
+PerTensor<bool> only(const Graph& graph, const std::vector<TensorId>& ids) {
+  PerTensor<bool> marked(graph.tensors().size(), false);
+  for (const TensorId id : ids) marked[id] = true;
+  return marked;
 }
 
 std::vector<std::string> trained_variables(const Model& model) {
@@ -89,16 +97,12 @@ void require_uncut_variables(const LoopCut& cut) {
 
 // The first node on a way to the loss that takes all rows of the batch at once, or nullptr.
 const Node* first_on_whole_batch(const LoopCut& cut) {
-  const Node* found = nullptr;
-  PerTensor<bool> leads_to_loss(cut.graph.tensors().size(), false);
-  leads_to_loss[cut.loss] = true;
-  for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
-    const Node& node = cut.graph.nodes()[n];
-    if (!makes_any_of(node, leads_to_loss)) continue;
-    for (const TensorId id : node.operands) leads_to_loss[id] = true;
-    if (cut.use(node.results[0]) == BatchUse::kWhole && cut.is_learned(node.results[0])) found = &node;
-  }
-  return found;
+  const PerTensor<bool> leads = with_ancestors(cut.graph, only(cut.graph, {cut.loss}));
+  for (const Node& node : cut.graph.nodes())
+    if (makes_any_of(node, leads) && cut.use(node.results[0]) == BatchUse::kWhole &&
+        cut.is_learned(node.results[0]))
+      return &node;
+  return nullptr;
 }
 
 void require_mean_loss(const LoopCut& cut) {
@@ -127,8 +131,7 @@ void require_mean_loss(const LoopCut& cut) {
 LossTail find_tail(const LoopCut& cut) {
   const Graph& graph = cut.graph;
   LossTail tail;
-  PerTensor<bool> leads_to_loss(graph.tensors().size(), false);
-  leads_to_loss[cut.loss] = true;
+  PerTensor<bool> leads_to_loss = only(graph, {cut.loss});
   for (size_t n = graph.nodes().size(); n-- > 0;) {
     const Node& node = graph.nodes()[n];
     if (!makes_any_of(node, leads_to_loss)) continue;
@@ -163,13 +166,8 @@ PerTensor<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut)
 // A tensor that the loop computes on the way from an operand of the gradients to the scalar that they are of, or
 // kNoTensor.
 TensorId in_loop_between(const LoopCut& cut, const Node& gradients) {
-  const PerTensor<bool> none(cut.graph.tensors().size(), false);
-  PerTensor<bool> depends = none, leads = none;
-  for (size_t i = 1; i < gradients.operands.size(); ++i) depends[gradients.operands[i]] = true;
-  leads[gradients.operands[0]] = true;
-  for (size_t n = cut.graph.nodes().size(); n-- > 0;)
-    if (const Node& node = cut.graph.nodes()[n]; makes_any_of(node, leads))
-      for (const TensorId id : node.operands) leads[id] = true;
+  const PerTensor<bool> leads = with_ancestors(cut.graph, only(cut.graph, {gradients.operands[0]}));
+  PerTensor<bool> depends = only(cut.graph, {gradients.operands.begin() + 1, gradients.operands.end()});
   for (const Node& node : cut.graph.nodes()) {
     if (std::none_of(node.operands.begin(), node.operands.end(), [&](TensorId id) { return depends[id]; }))
       continue;
@@ -200,17 +198,12 @@ void require_gradients_beside_loop(const LoopCut& cut) {
 
 // Says of each trained variable if the loop reads it in bf16 alone, and nothing asks for an f32 gradient of that.
 std::vector<bool> rounded_gradients(const LoopCut& cut) {
-  const PerTensor<bool> none(cut.graph.tensors().size(), false);
-  PerTensor<bool> leads_to_loss = none, reads_f32 = none, reads_bf16 = none;
-  for (const TensorId id : cut.tail.reduced) leads_to_loss[id] = true;
-  for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
-    const Node& node = cut.graph.nodes()[n];
-    if (!makes_any_of(node, leads_to_loss)) continue;
+  const PerTensor<bool> leads = with_ancestors(cut.graph, only(cut.graph, cut.tail.reduced));
+  PerTensor<bool> reads_f32 = only(cut.graph, {}), reads_bf16 = reads_f32;
+  for (const Node& node : cut.graph.nodes()) {
+    if (!makes_any_of(node, leads)) continue;
     const bool rounds = rounds_variable(cut.graph, node) && !node.attributes.get_or("keep_gradient", false);
-    for (const TensorId id : node.operands) {
-      leads_to_loss[id] = true;
-      (rounds ? reads_bf16 : reads_f32)[id] = true;
-    }
+    for (const TensorId id : node.operands) (rounds ? reads_bf16 : reads_f32)[id] = true;
   }
   std::vector<bool> rounded;
   for (const std::string& name : cut.trained) {

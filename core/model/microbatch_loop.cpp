@@ -1,10 +1,10 @@
 #include "core/model/microbatch_loop.h"
 
 #include <algorithm>
-#include <set>
 #include <variant>
 
 #include "core/diagnostics/error.h"
+#include "core/graph/reachability.h"
 #include "core/model/microbatches.h"
 
 namespace mtfc {
@@ -16,7 +16,7 @@ constexpr size_t kCounter = 0;  // the first operand of the loop: the number of 
 // and numbers that are drawn once for all microbatches.
 bool is_given(const LoopCut& cut, const Node& node) {
   const TensorId id = node.results[0];
-  if (node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable) return true;
+  if (is_leaf(node)) return true;
   const bool is_drawn = node.operands.empty() && cut.is_learned(id) && cut.use(id) == BatchUse::kNone;
   const bool needs_all = cut.use(id) != BatchUse::kRows && cut.use(id) != BatchUse::kNone;
   return is_drawn || (needs_all && !cut.is_learned(id));
@@ -64,20 +64,13 @@ class RoundBuilder {
     return round_.add_input(leaf_name(operands_.size() - 1), outer_.type(operand));
   }
 
-  // The tensor in this round, of the rows of its microbatch where it has rows. Works without recursion, as
-  // graphs are deep.
+  // The tensor in this round, of the rows of its microbatch where it has rows.
   TensorId compute(TensorId wanted) {
     if (inside(wanted) != kNoTensor) return inside(wanted);
-    std::set<int> nodes;
-    std::vector<TensorId> open = {wanted};
-    while (!open.empty()) {
-      const TensorId id = open.back();
-      open.pop_back();
-      if (inside(id) != kNoTensor || !nodes.insert(cut_.graph.tensor(id).node).second) continue;
-      const Node& node = cut_.graph.producer(id);
-      if (!is_given(cut_, node)) open.insert(open.end(), node.operands.begin(), node.operands.end());
-    }
-    for (const int n : nodes) {
+    const auto is_lacking = [&](const Node& reader, TensorId id) {
+      return !is_given(cut_, reader) && inside(id) == kNoTensor;
+    };
+    for (const int n : nodes_behind(cut_.graph, wanted, is_lacking)) {
       const Node& node = cut_.graph.node(n);
       if (is_given(cut_, node))
         for (const TensorId id : node.results) inside_[id] = given(id);
@@ -128,8 +121,7 @@ class RoundBuilder {
   }
 
   void copy(const Node& node) {
-    std::vector<std::string> names;
-    for (const TensorId id : node.results) names.push_back(cut_.graph.tensor(id).name);
+    std::vector<std::string> names = cut_.graph.names(node.results);
     if (adds_rows(node.results[0])) names[0] += "/part";
     round_.set_origin(node.origin);
     const std::vector<TensorId> results = copied(node, names);

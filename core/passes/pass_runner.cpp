@@ -19,23 +19,6 @@
 namespace mtfc {
 namespace {
 
-// The graph with `change` made to the conditions and bodies of its loops.
-template <typename Change>
-Graph with_changed_parts(Graph graph, const std::string& entry, Change change) {
-  const auto changed = [&](const LoopPart& part, size_t sums, const GraphLoop& loop) {
-    EntryGraph made = change(entry_of(part, entry, sums), loop);
-    LoopPart to{std::move(made.graph), {}};
-    for (const NamedTensor& output : made.outputs) to.results.push_back(output.tensor);
-    return to;
-  };
-  return with_layout(
-      std::move(graph), [](const Tensor&) { return StatedLayout(); },
-      [&](const GraphLoop& loop) {
-        return GraphLoop{changed(loop.condition, 0, loop), changed(loop.body, loop.sums, loop), loop.times,
-                         loop.sums};
-      });
-}
-
 // A pass has failed, or has made something faulty. The message names the pass.
 struct PassFault : InternalError {
   using InternalError::InternalError;

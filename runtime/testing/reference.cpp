@@ -47,10 +47,6 @@ double largest_term_sum(const Graph& graph, const PerTensor<HostTensor>& values)
   return largest;
 }
 
-bool is_leaf(const Node& node) {
-  return node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
-}
-
 }  // namespace
 
 HostTensor to_host(const WholeTensor& tensor) {

@@ -219,29 +219,27 @@ EntryGraph expand_gradients(EntryGraph entry) {
     if (node.kind == NodeKind::kGradients)
       for (const TensorId id : node.results) annotations.emplace(id, entry.graph.tensor(id).annotation);
   std::map<TensorId, TensorId> copies;
-  EntryGraph expanded = rewritten(
-      std::move(entry),
-      [&](GraphBuilder& builder, const Node& node,
-          const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-        if (node.kind != NodeKind::kGradients) return std::nullopt;
-        // Later operations are derived from the gradient itself, and not from its annotated copy.
-        const auto original = [&](TensorId id) {
-          for (auto at = copies.find(id); at != copies.end(); at = copies.find(id)) id = at->second;
-          return id;
-        };
-        std::vector<TensorId> in;
-        std::vector<SharedAnnotation> own;
-        for (size_t i = 1; i < operands.size(); ++i) {
-          const SharedAnnotation& stated = annotations.at(node.results[i - 1]);
-          own.push_back(stated ? stated : builder.graph().tensor(operands[i]).annotation);
-          in.push_back(original(operands[i]));
-        }
-        std::vector<TensorId> gradients = Differentiation(builder, operands[0], in, most, copies).run(own);
-        std::set<TensorId> known;
-        for (TensorId& id : gradients)
-          if (!known.insert(original(id)).second) id = same_as(builder, id);
-        return gradients;
-      });
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    if (node.kind != NodeKind::kGradients) return std::nullopt;
+    // Later operations are derived from the gradient itself, and not from its annotated copy.
+    const auto original = [&](TensorId id) {
+      for (auto at = copies.find(id); at != copies.end(); at = copies.find(id)) id = at->second;
+      return id;
+    };
+    std::vector<TensorId> in;
+    std::vector<SharedAnnotation> own;
+    for (size_t i = 1; i < operands.size(); ++i) {
+      const SharedAnnotation& stated = annotations.at(node.results[i - 1]);
+      own.push_back(stated ? stated : builder.graph().tensor(operands[i]).annotation);
+      in.push_back(original(operands[i]));
+    }
+    std::vector<TensorId> gradients = Differentiation(builder, operands[0], in, most, copies).run(own);
+    std::set<TensorId> known;
+    for (TensorId& id : gradients)
+      if (!known.insert(original(id)).second) id = same_as(builder, id);
+    return gradients;
+  };
+  EntryGraph expanded = rewritten(std::move(entry), replace);
   return expand_composites(std::move(expanded));
 }
 

@@ -277,12 +277,11 @@ EntryGraph order_contractions(EntryGraph entry) {
   if (std::all_of(nodes.begin(), nodes.end(),
                   [&](const Node& node) { return !is_contraction(node) || is_in_order(entry.graph, node); }))
     return entry;
-  return rewritten(std::move(entry),
-                   [&](GraphBuilder& builder, const Node& node,
-                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (!is_contraction(node)) return std::nullopt;
-                     return {{Contraction(builder, operands, entry.graph.type(node.results[0])).emit()}};
-                   });
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    if (!is_contraction(node)) return std::nullopt;
+    return {{Contraction(builder, operands, entry.graph.type(node.results[0])).emit()}};
+  };
+  return rewritten(std::move(entry), replace);
 }
 
 }  // namespace mtfc

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/graph/reachability.h"
 #include "core/passes/graph/regather.h"
 
 namespace mtfc {
@@ -47,45 +48,29 @@ class Recomputation {
   }
 
   EntryGraph run() {
-    return rewritten(old_,
-                     [this](GraphBuilder& builder, const Node& node,
-                            const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                       for (size_t i = 0; i < operands.size(); ++i) now_[node.operands[i]] = operands[i];
-                       if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward)
-                         return std::nullopt;
-                       std::vector<TensorId> taken = operands;
-                       for (size_t i = 0; i < taken.size(); ++i)
-                         if (remade_[node.operands[i]]) taken[i] = copy_of(builder, node.operands[i]);
-                       if (taken == operands) return std::nullopt;
-                       builder.set_origin(node.origin);
-                       return builder.copy(old_.graph, node, std::move(taken));
-                     });
+    const auto replace = [this](GraphBuilder& builder, const Node& node,
+                                const TensorIds& operands) -> Replaced {
+      for (size_t i = 0; i < operands.size(); ++i) now_[node.operands[i]] = operands[i];
+      if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward) return std::nullopt;
+      std::vector<TensorId> taken = operands;
+      for (size_t i = 0; i < taken.size(); ++i)
+        if (remade_[node.operands[i]]) taken[i] = copy_of(builder, node.operands[i]);
+      if (taken == operands) return std::nullopt;
+      builder.set_origin(node.origin);
+      return builder.copy(old_.graph, node, std::move(taken));
+    };
+    return rewritten(old_, replace);
   }
 
  private:
   // The copy of a tensor of the old graph. Adds it, and those that it is made from, unless they are there.
   TensorId copy_of(GraphBuilder& builder, TensorId id) {
     if (copies_[id] != kNoTensor) return copies_[id];
-    // From the first to the last: what a node needs comes before it, as in the graph.
-    for (const int n : needed_for(id)) add_copy(builder, old_.graph.node(n));
+    const auto lacks_copy = [&](const Node&, TensorId operand) {
+      return remade_[operand] && copies_[operand] == kNoTensor;
+    };
+    for (const int n : nodes_behind(old_.graph, id, lacks_copy)) add_copy(builder, old_.graph.node(n));
     return copies_[id];
-  }
-
-  // The nodes that make the tensor and have no copies yet, in the order of the graph.
-  std::vector<int> needed_for(TensorId id) const {
-    std::vector<int> open = {old_.graph.tensor(id).node}, needed;
-    while (!open.empty()) {
-      const int n = open.back();
-      open.pop_back();
-      const Node& node = old_.graph.node(n);
-      if (copies_[node.results[0]] != kNoTensor || std::find(needed.begin(), needed.end(), n) != needed.end())
-        continue;
-      needed.push_back(n);
-      for (const TensorId operand : node.operands)
-        if (remade_[operand]) open.push_back(old_.graph.tensor(operand).node);
-    }
-    std::sort(needed.begin(), needed.end());
-    return needed;
   }
 
   void add_copy(GraphBuilder& builder, const Node& node) {

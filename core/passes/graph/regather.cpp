@@ -13,10 +13,6 @@ namespace {
 
 using Leaves = std::set<std::string, std::less<>>;
 
-bool is_leaf(const Node& node) {
-  return node.kind == NodeKind::kVariable || node.kind == NodeKind::kInput;
-}
-
 bool is_among(const Graph& graph, TensorId id, const Leaves& leaves) {
   return is_leaf(graph.producer(id)) && leaves.contains(graph.tensor(id).name);
 }
@@ -25,17 +21,6 @@ bool is_cast_of(const Graph& graph, TensorId id, const Leaves& leaves) {
   const Node& node = graph.producer(id);
   return node.kind == NodeKind::kOp && node.op == &op_named("cast") &&
          is_among(graph, node.operands[0], leaves);
-}
-
-// The loop node with copies in its body.
-Node with_regathered_body(const Graph& graph, Node node, const Leaves& leaves) {
-  GraphLoop loop = *node.loop;
-  EntryGraph body = regather(entry_of(loop.body, "body", 0), leaves_in_loop(graph, node, leaves));
-  loop.body.results.clear();
-  for (const NamedTensor& output : body.outputs) loop.body.results.push_back(output.tensor);
-  loop.body.graph = std::move(body.graph);
-  node.loop = std::make_shared<const GraphLoop>(std::move(loop));
-  return node;
 }
 
 }  // namespace
@@ -76,25 +61,27 @@ EntryGraph regather(EntryGraph entry, const Leaves& leaves) {
     return at->second;
   };
   const EntryGraph& old = entry;
-  return rewritten(old,
-                   [&](GraphBuilder& builder, const Node& node,
-                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (node.loop)
-                       return builder.copy(old.graph, with_regathered_body(old.graph, node, leaves),
-                                           operands);
-                     // Gradients in the body of a loop may still have to be expanded; they are with respect to leaves.
-                     if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward)
-                       return std::nullopt;
-                     std::vector<TensorId> taken = operands;
-                     for (TensorId& id : taken)
-                       if (is_among(builder.graph(), id, leaves))
-                         id = copy_of(builder, id, node);
-                       else if (is_cast_of(builder.graph(), id, leaves))
-                         id = cast_again(builder, id, node);
-                     if (taken == operands) return std::nullopt;
-                     builder.set_origin(node.origin);
-                     return builder.copy(old.graph, node, std::move(taken));
-                   });
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    if (node.loop) {
+      const Leaves inner = leaves_in_loop(old.graph, node, leaves);
+      const auto change = [&](EntryGraph part, const GraphLoop&) { return regather(std::move(part), inner); };
+      Node loop = node;
+      loop.loop = std::make_shared<const GraphLoop>(with_changed_parts(*node.loop, "part", change));
+      return builder.copy(old.graph, loop, operands);
+    }
+    // Gradients in the body of a loop may still have to be expanded; they are with respect to leaves.
+    if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward) return std::nullopt;
+    std::vector<TensorId> taken = operands;
+    for (TensorId& id : taken)
+      if (is_among(builder.graph(), id, leaves))
+        id = copy_of(builder, id, node);
+      else if (is_cast_of(builder.graph(), id, leaves))
+        id = cast_again(builder, id, node);
+    if (taken == operands) return std::nullopt;
+    builder.set_origin(node.origin);
+    return builder.copy(old.graph, node, std::move(taken));
+  };
+  return rewritten(old, replace);
 }
 
 }  // namespace mtfc

@@ -20,12 +20,11 @@ EntryGraph remove_dead(EntryGraph entry) {
     return std::any_of(node.results.begin(), node.results.end(), [&](TensorId id) { return needed[id]; });
   };
   if (std::all_of(graph.nodes().begin(), graph.nodes().end(), is_live)) return entry;
-  return rewritten(std::move(entry),
-                   [&](GraphBuilder&, const Node& node,
-                       const std::vector<TensorId>&) -> std::optional<std::vector<TensorId>> {
-                     if (is_live(node)) return std::nullopt;
-                     return std::vector<TensorId>(node.results.size(), kNoTensor);
-                   });
+  const auto replace = [&](GraphBuilder&, const Node& node, const TensorIds&) -> Replaced {
+    if (is_live(node)) return std::nullopt;
+    return std::vector<TensorId>(node.results.size(), kNoTensor);
+  };
+  return rewritten(std::move(entry), replace);
 }
 
 }  // namespace mtfc

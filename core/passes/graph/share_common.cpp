@@ -103,17 +103,14 @@ EntryGraph share_common(EntryGraph entry) {
   std::map<size_t, std::vector<TensorId>> kept;
   for (const auto& [node, first] : replaced) kept[first];
   size_t n = 0;
-  return remove_dead(
-      rewritten(std::move(entry),
-                [&](GraphBuilder& builder, const Node& node,
-                    const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                  const size_t at = n++;
-                  if (const auto found = replaced.find(at); found != replaced.end())
-                    return kept.at(found->second);
-                  const auto results = kept.find(at);
-                  if (results == kept.end()) return std::nullopt;
-                  return results->second = builder.copy(entry.graph, node, operands);
-                }));
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    const size_t at = n++;
+    if (const auto found = replaced.find(at); found != replaced.end()) return kept.at(found->second);
+    const auto results = kept.find(at);
+    if (results == kept.end()) return std::nullopt;
+    return results->second = builder.copy(entry.graph, node, operands);
+  };
+  return remove_dead(rewritten(std::move(entry), replace));
 }
 
 }  // namespace mtfc

@@ -38,28 +38,25 @@ std::vector<TensorId> without_broadcasts(const Graph& graph, const std::vector<T
 }  // namespace
 
 EntryGraph simplify(EntryGraph entry) {
-  return rewritten(std::move(entry),
-                   [&](GraphBuilder& builder, const Node& node,
-                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (node.kind != NodeKind::kOp) return std::nullopt;
-                     const TensorType& result = entry.graph.type(node.results[0]);
-                     // An identity stays: it is there for its name.
-                     const Copies copies = node.op->traits.copies;
-                     if ((copies == Copies::kReordered || copies == Copies::kSpread) &&
-                         builder.type(operands[0]) == result)
-                       return {{operands[0]}};
-                     // A single operand stays broadcast, since its broadcast gives the order of the result's
-                     // dimensions.
-                     if (!is_elementwise(*node.op) || operands.size() < 2) return std::nullopt;
-                     std::vector<TensorId> bare = without_broadcasts(builder.graph(), operands, result.dims);
-                     const TensorId kept =
-                         neutral(builder.graph(), node, bare.empty() ? operands : bare, result);
-                     if (kept != kNoTensor) return {{kept}};
-                     if (bare.empty()) return std::nullopt;
-                     Attributes attributes = node.attributes;
-                     attributes.set("dims", result.dims);
-                     return builder.add(*node.op, std::move(bare), std::move(attributes));
-                   });
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    if (node.kind != NodeKind::kOp) return std::nullopt;
+    const TensorType& result = entry.graph.type(node.results[0]);
+    // An identity stays: it is there for its name.
+    const Copies copies = node.op->traits.copies;
+    if ((copies == Copies::kReordered || copies == Copies::kSpread) && builder.type(operands[0]) == result)
+      return {{operands[0]}};
+    // A single operand stays broadcast, since its broadcast gives the order of the result's
+    // dimensions.
+    if (!is_elementwise(*node.op) || operands.size() < 2) return std::nullopt;
+    std::vector<TensorId> bare = without_broadcasts(builder.graph(), operands, result.dims);
+    const TensorId kept = neutral(builder.graph(), node, bare.empty() ? operands : bare, result);
+    if (kept != kNoTensor) return {{kept}};
+    if (bare.empty()) return std::nullopt;
+    Attributes attributes = node.attributes;
+    attributes.set("dims", result.dims);
+    return builder.add(*node.op, std::move(bare), std::move(attributes));
+  };
+  return rewritten(std::move(entry), replace);
 }
 
 }  // namespace mtfc
