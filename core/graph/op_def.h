@@ -179,10 +179,18 @@ enum class Copies {
   kSpread,     // the same, and they are repeated along dimensions that the operand lacks
 };
 
+/// Says how an operation reads a weight that is stored in fewer bits (core/model/stored_weights.h).
+enum class ReadsStored {
+  kNever,   // it needs the weight in f32
+  kWidens,  // it multiplies two tensors, and widens the one that is stored if its attribute `dtype` is f32
+  kPicks,   // its result has elements of operand 0, unchanged unless it adds some up or multiplies them
+};
+
 /// Facts that passes and the runtime ask for instead of asking for a name. {} states that none of them holds.
 struct OpTraits {
   std::optional<NeutralElement> neutral = std::nullopt;
   Copies copies = Copies::kNothing;
+  ReadsStored reads_stored = ReadsStored::kNever;
   /// A reduction that divides by the number of elements that it adds up: over parts of equal size, the mean of
   /// its results is its result over the whole.
   bool averages = false;

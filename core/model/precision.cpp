@@ -224,7 +224,7 @@ class MixedGraph {
 
   void add_operation(const Node& node, std::vector<TensorId> operands) {
     const std::optional<DType> dtype = computed(node, operands);
-    const bool stays = node.kind == NodeKind::kOp && node.op == &op_named("cast");
+    const bool stays = node.kind == NodeKind::kOp && node.op->traits.converts;
     Attributes attributes = node.attributes;
     if (dtype && !stays) {
       for (TensorId& operand : operands) operand = as(operand, *dtype);

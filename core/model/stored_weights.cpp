@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/graph/entry_graph.h"
-#include "core/graph/op_registry.h"
 
 namespace mtfc {
 namespace {
@@ -19,8 +18,13 @@ struct Uses {
 };
 using VariableUses = std::map<std::string, Uses>;
 
-bool is_op(const Node& node, std::string_view name) {
-  return node.kind == NodeKind::kOp && node.op == &op_named(name);
+// The result is the operand under another name.
+bool copies(const Node& node) {
+  return node.kind == NodeKind::kOp && node.op->traits.copies == Copies::kOperand;
+}
+
+ReadsStored reads_stored(const Node& node) {
+  return node.kind == NodeKind::kOp ? node.op->traits.reads_stored : ReadsStored::kNever;
 }
 
 bool is_scalar(const Graph& graph, TensorId id) {
@@ -39,9 +43,10 @@ std::optional<std::pair<size_t, size_t>> factors_of(const Graph& graph, const No
 // The dimensions that tell apart the rows of the operand `at`, for this use of it; nothing if the use needs f32.
 std::optional<Dims> row_dims(const Graph& graph, const Node& node, size_t at) {
   const Dims& own = graph.type(node.operands[at]).dims;
-  if (is_op(node, "gather") && at == 0 && node.operands.size() == 2 && !node.attributes.has("over"))
+  const ReadsStored reads = reads_stored(node);
+  if (reads == ReadsStored::kPicks && at == 0 && node.operands.size() == 2 && !node.attributes.has("over"))
     return Dims{node.attributes.get<Dim>("dim")};
-  if (!is_op(node, "einsum")) return std::nullopt;
+  if (reads != ReadsStored::kWidens) return std::nullopt;
   const auto factors = factors_of(graph, node);
   if (!factors || (at != factors->first && at != factors->second)) return std::nullopt;
   const size_t other = at == factors->first ? factors->second : factors->first;
@@ -60,7 +65,7 @@ void look_at_uses(const Graph& graph, VariableUses& uses) {
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const std::string& name = names[node.operands[i]];
       if (name.empty()) continue;
-      if (is_op(node, "identity")) {
+      if (copies(node)) {
         names[node.results[0]] = name;
         continue;
       }
@@ -94,14 +99,14 @@ class Rewriter {
     for (const TensorId operand : operands) {
       const auto found = scales_.find(operand);
       if (found == scales_.end()) continue;
-      if (is_op(node, "identity")) {
-        const TensorId same = b.op("identity", {operand});
+      if (copies(node)) {
+        const TensorId same = b.add(*node.op, {operand}, node.attributes)[0];
         scales_.emplace(same, found->second);
         return std::vector<TensorId>{same};
       }
-      const bool is_gather = is_op(node, "gather");
-      return std::vector<TensorId>{is_gather ? gathered(b, node, operands, found->second)
-                                             : multiplied(b, node, operands, found->second)};
+      const bool picks = reads_stored(node) == ReadsStored::kPicks;
+      return std::vector<TensorId>{picks ? gathered(b, node, operands, found->second)
+                                         : multiplied(b, node, operands, found->second)};
     }
     return std::nullopt;
   }
@@ -163,7 +168,7 @@ StoredWeights stored_weights(const Model& model, WeightFormat format) {
   look_at_uses(model.decode->graph, uses);
   // A variable stays as it is where it is an output itself, by its own name or by that of an identity.
   const auto keep = [&](const Graph& graph, TensorId id) {
-    while (is_op(graph.producer(id), "identity")) id = graph.producer(id).operands[0];
+    while (copies(graph.producer(id))) id = graph.producer(id).operands[0];
     uses.erase(graph.tensor(id).name);
   };
   for (const NamedTensor& output : model.outputs) keep(model.graph, output.tensor);

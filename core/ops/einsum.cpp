@@ -184,7 +184,7 @@ extern const OpDef kOp = family_member(
         .gradient = gradient,
         .flops = flops,
         .workspace = workspace,
-        .traits = {.multiplies = true, .can_turn = true},
+        .traits = {.reads_stored = ReadsStored::kWidens, .multiplies = true, .can_turn = true},
     });
 
 }  // namespace mtfc::einsum_op

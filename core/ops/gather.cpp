@@ -158,7 +158,7 @@ extern const OpDef kOp = indexing({
     .linear_in = {{0}, {2}},
     .gradient = gradient,
     .flops = flops,
-    .traits = {.position_operand = 1},
+    .traits = {.reads_stored = ReadsStored::kPicks, .position_operand = 1},
 });
 
 }  // namespace mtfc::gather_op

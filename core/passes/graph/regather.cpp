@@ -19,8 +19,7 @@ bool is_among(const Graph& graph, TensorId id, const Leaves& leaves) {
 
 bool is_cast_of(const Graph& graph, TensorId id, const Leaves& leaves) {
   const Node& node = graph.producer(id);
-  return node.kind == NodeKind::kOp && node.op == &op_named("cast") &&
-         is_among(graph, node.operands[0], leaves);
+  return node.kind == NodeKind::kOp && node.op->traits.converts && is_among(graph, node.operands[0], leaves);
 }
 
 }  // namespace
