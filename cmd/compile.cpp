@@ -53,7 +53,7 @@ std::string written(const std::string& form, const Program& program) {
 }
 
 bool is_printed(const Options& options, const std::string& entry) {
-  return options.entry.empty() || options.entry == entry;
+  return options.entry.empty() || options.entry == entry || entry == kModelDump;
 }
 
 // Prints the intermediate forms that --dump-after asks for while the program is compiled.
@@ -84,7 +84,9 @@ int run(const Options& options) {
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
-  auto [whole, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
+  CompileOptions reading;
+  add_dumps(options, reading);
+  auto [whole, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings, reading);
   const Model model = reduced_to(std::move(whole), options.entry);
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = true;

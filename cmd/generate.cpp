@@ -20,7 +20,6 @@
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/decoding.h"
-#include "core/model/stored_weights.h"
 #include "core/passes/pipeline.h"
 #include "formats/program/program_reader.h"
 
@@ -86,7 +85,7 @@ ModelAndLayouts read_sized(const Sources& sources, const GenerateOptions& option
   // Weights that are stored in fewer bits are widened for products in f32.
   if (options.weights() != WeightFormat::kF32) sized.dtype = to_string(DType::kF32);
   ModelAndLayouts read = read_model_and_layouts({&sources, 1}, sized, warnings);
-  read.model = with_stored_weights(std::move(read.model), options.weights());
+  read.model = with_form(std::move(read.model), {.weights = options.weights()});
   return read;
 }
 

@@ -10,7 +10,7 @@
 #include "cmd/generating/prompts.h"
 #include "cmd/generating/sources.h"
 #include "cmd/launch/execution.h"
-#include "core/model/stored_weights.h"
+#include "core/model/model.h"
 
 namespace mtfc {
 

@@ -240,7 +240,8 @@ std::optional<std::string> dtype_of(const Sources& sources, const ModelOptions& 
 
 namespace {
 
-Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
+Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings,
+                 const CompileOptions& compile_options) {
   const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
   if (is_program(sources.model_text))
     throw UserError(fmt::format("{} is a compiled program, not a model", file),
@@ -250,7 +251,8 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
       sources.model_text, file, options.sets, warnings,
       {[&](const IncludeName& name) { return sources.includes->read(name); },
        {options.optimizer, dtype ? value_named<DType>(*dtype) : std::nullopt, options.microbatches},
-       sources.defaults.sets});
+       sources.defaults.sets,
+       &compile_options});
 }
 
 // A layout as it is read; a stage of ZeRO is added when the model is known.
@@ -324,10 +326,11 @@ auto gather_errors(std::vector<Diagnostic>& errors, Read read) -> std::optional<
 }  // namespace
 
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
-                                       std::vector<Diagnostic>& warnings) {
+                                       std::vector<Diagnostic>& warnings,
+                                       const CompileOptions& compile_options) {
   std::vector<Diagnostic> errors;
   std::optional<Model> model =
-      gather_errors(errors, [&] { return read_model(sources.front(), options, warnings); });
+      gather_errors(errors, [&] { return read_model(sources.front(), options, warnings, compile_options); });
   std::vector<ReadLayout> read;
   for (const Sources& one : sources)
     if (auto layout = gather_errors(errors, [&] { return read_layout(one, options, warnings); }))

@@ -82,9 +82,11 @@ struct ModelAndLayouts {
   std::vector<Layout> layouts;
 };
 /// Reads the one model of all `sources`, and their layouts. Throws one UserError with all that is wrong with
-/// the model and with the text of the layouts; warnings go to `warnings`.
+/// the model and with the text of the layouts; warnings go to `warnings`. `compile_options` watch the passes over the
+/// model.
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
-                                       std::vector<Diagnostic>& warnings);
+                                       std::vector<Diagnostic>& warnings,
+                                       const CompileOptions& compile_options = {});
 
 /// Returns the --dtype that the model is read with: the user's, or else that of the checkpoint. Returns nothing if
 /// neither gives one, and for a compiled program.

@@ -47,7 +47,7 @@ Program program_of(const GenerationCase& model, const Sets& more, const Split& s
   }
   CompileOptions options;
   options.decode = decode;
-  if (decode) read = only_decode(with_stored_weights(std::move(read), weights));
+  if (decode) read = only_decode(with_form(std::move(read), {.weights = weights}));
   if (!decode) options.keep = {"logits"};
   return compile(read, read_layout(sources), options);
 }

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/model/stored_weights.h"
 #include "core/program/program.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"

@@ -151,10 +151,17 @@ TEST_CASE("compile gives the same bytes every time, as text, as JSON, and after 
   CHECK(Json::parse(mtfc("compile " + kMnist + layout + " --emit json").out).is_object());
   CHECK(has(mtfc("compile " + kMnist + layout).out,
             "start all_reduce(logits@sum(cols),batch/rows) sum over cols, 500 elements, 2,000 bytes sent"));
-  for (const char* pass : {"expand_composites", "expand_gradients", "partition", "assign_buffers"}) {
+  for (const char* pass :
+       {"cut_batch", "expand_composites", "expand_gradients", "partition", "assign_buffers"}) {
     const Outcome dump = mtfc(fmt::format("compile {} --dump-after {}", kMnist, pass));
     CHECK(dump.code == 0);
     CHECK(has(dump.out, std::string("train after ") + pass));
+  }
+  for (const char* pass : {"mix_precision", "store_weights"}) {
+    const std::string dump =
+        mtfc(fmt::format("compile {} --dtype bf16 --entry train --dump-after {}", kMnist, pass)).out;
+    CHECK(dump.starts_with(std::string("model after ") + pass));
+    CHECK(has(dump, "= cast(images) dtype=bf16"));
   }
   CHECK(has(mtfc("compile " + kMnist + " --time-passes --emit json").err, "choose_plan"));
   const Outcome output = mtfc("compile " + kMnist + " --output hh");

@@ -7,14 +7,11 @@
 namespace mtfc {
 namespace {
 
-CompileOptions trial_options(CompileOptions options, const std::string& entry) {
+CompileOptions trial_options(const CompileOptions& given, const std::string& entry) {
+  CompileOptions options = given.unwatched();
   options.entries = {entry};
   options.decode = is_for_generation(entry);
   options.dump_after.clear();
-  options.dump_graph = nullptr;
-  options.dump_steps = nullptr;
-  options.timed = nullptr;
-  options.planned = nullptr;
   return options;
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/model/entry_points.h"
 #include "core/passes/graph/remove_dead.h"
+#include "core/passes/pipeline.h"
 #include "core/tensors/name_pattern.h"
 
 namespace mtfc {
@@ -33,7 +33,7 @@ std::string over_numbers(const std::string& name) {
 }
 
 ModelNames::ModelNames(const Model& model, const std::string& entry) : entry_(entry) {
-  add(entry_named(model, entry), true);
+  add(declared_entry(model, entry), true);
   std::set<std::string> seen;
   for (const auto& [name, place] : places_)
     if (const std::string pattern = over_numbers(name); pattern != name && !seen.insert(pattern).second)

@@ -131,13 +131,17 @@ std::string expansion_problem(const Graph& graph, bool keeps_gradients) {
   return "";
 }
 
-std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after) {
+std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after, bool changes_dtypes) {
+  const auto has_changed = [&](TensorId was, TensorId is) {
+    const TensorType &from = before.graph.type(was), &to = after.graph.type(is);
+    return from.dims != to.dims || (from.dtype != to.dtype && !changes_dtypes);
+  };
   if (before.outputs.size() != after.outputs.size() || before.sums != after.sums)
     return fmt::format("there were {} outputs, and now there are {}", before.outputs.size(),
                        after.outputs.size());
   for (size_t i = 0; i < before.outputs.size(); ++i) {
     const NamedTensor &was = before.outputs[i], &is = after.outputs[i];
-    if (was.name != is.name || before.graph.type(was.tensor) != after.graph.type(is.tensor))
+    if (was.name != is.name || has_changed(was.tensor, is.tensor))
       return fmt::format("the output '{}' has become '{}' of type {}", was.name, is.name,
                          to_string(after.graph.type(is.tensor)));
   }
@@ -146,12 +150,12 @@ std::string difference_of_interface(const EntryGraph& before, const EntryGraph& 
                        after.assignments.size());
   for (size_t i = 0; i < before.assignments.size(); ++i) {
     const Assignment &was = before.assignments[i], &is = after.assignments[i];
-    if (was.variable != is.variable || before.graph.type(was.value) != after.graph.type(is.value))
+    if (was.variable != is.variable || has_changed(was.value, is.value))
       return fmt::format("the assignment to '{}' has become one of {} to '{}'", was.variable,
                          to_string(after.graph.type(is.value)), is.variable);
   }
   for (const Node& node : after.graph.nodes()) {
-    if (!is_leaf(node)) continue;
+    if (!is_leaf(node) || changes_dtypes) continue;
     const Tensor& leaf = after.graph.tensor(node.results[0]);
     if (!has_leaf(before.graph, node.kind, leaf.name, leaf.type))
       return fmt::format("there was no leaf '{}' of type {} before", leaf.name, to_string(leaf.type));

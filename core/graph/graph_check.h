@@ -20,7 +20,9 @@ std::string graph_problem(const EntryGraph& entry);
 std::string expansion_problem(const Graph& graph, bool keeps_gradients);
 
 /// "" if `after` delivers what `before` does: outputs and assignments with the same names and types, in the
-/// same order, from no input or variable that `before` lacks. Otherwise what is wrong.
-std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after);
+/// same order, from no input or variable that `before` lacks. Otherwise what is wrong. With `changes_dtypes`, dtypes
+/// and variables may be others.
+std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after,
+                                    bool changes_dtypes = false);
 
 }  // namespace mtfc

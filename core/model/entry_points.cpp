@@ -4,11 +4,9 @@
 #include <map>
 #include <string_view>
 
-#include "core/graph/expand_composites.h"
+#include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
 #include "core/model/decoding.h"
-#include "core/model/microbatches.h"
-#include "core/model/stored_weights.h"
 #include "core/model/training.h"
 
 namespace mtfc {
@@ -36,41 +34,25 @@ TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
   throw InternalError("an unknown kind of initial value");
 }
 
-// Copies the model's graph into an empty builder; tensor ids stay the same.
-void copy_graph(GraphBuilder& builder, const Graph& graph) {
-  for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
-  for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
-}
-
-void copy_for_evaluation(GraphBuilder& builder, const Graph& graph);
-
-LoopPart for_evaluation(const LoopPart& part) {
-  GraphBuilder builder;
-  copy_for_evaluation(builder, part.graph);
-  return {std::move(builder).build(), part.results};
-}
-
-// Like copy_graph, but composites that have other results in evaluation give these.
-void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
+// Copies the graph into an empty builder; tensor ids stay the same. Composites that have other results in evaluation
+// give these, also in loops.
+void copy_for_evaluation(GraphBuilder& builder, Graph graph) {
+  graph = with_changed_parts(std::move(graph), "", [](EntryGraph part, const GraphLoop&) {
+    GraphBuilder inner;
+    copy_for_evaluation(inner, std::move(part.graph));
+    part.graph = std::move(inner).build();
+    return part;
+  });
   for (const Node& node : graph.nodes()) {
-    if (node.loop) {
-      Node copied = node;
-      copied.loop = std::make_shared<GraphLoop>(GraphLoop{for_evaluation(node.loop->condition),
-                                                          for_evaluation(node.loop->body), node.loop->times,
-                                                          node.loop->sums});
-      builder.copy(graph, copied, node.operands);
-      continue;
-    }
     if (node.kind != NodeKind::kComposite || node.composite->in_evaluation == kAsInTraining) {
       builder.copy(graph, node, node.operands);
       continue;
     }
     builder.set_origin(node.origin);
     StandIn stand_in = node.composite->in_evaluation(node);
-    std::vector<std::string> names;
-    for (const TensorId id : node.results) names.push_back(graph.tensor(id).name);
-    const std::vector<TensorId> copied = builder.add(op_named(stand_in.op), std::move(stand_in.operands),
-                                                     std::move(stand_in.attributes), names);
+    const std::vector<TensorId> copied =
+        builder.add(op_named(stand_in.op), std::move(stand_in.operands), std::move(stand_in.attributes),
+                    graph.names(node.results));
     check_invariant(copied == node.results, "tensors have other numbers in evaluation");
     for (const TensorId id : copied) builder.mark_from_model(id, graph.tensor(id).from_model);
   }
@@ -95,14 +77,9 @@ void add_train_outputs(EntryGraph& entry, const Model& model) {
   }
 }
 
-// The part of a step before its gradients, with the loss as its last output, ready for add_microbatches.
-// Composites are expanded, so that add_microbatches sees their random draws.
-EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& keep) {
-  EntryGraph entry{
-      .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};
-  add_kept(entry, keep);
-  entry.outputs.push_back({"", model.train->loss});
-  return expand_composites(std::move(entry), true);
+std::vector<std::string> with_loss(const Model& model, std::vector<std::string> keep) {
+  if (model.train) keep.push_back(loss_name(model));
+  return keep;
 }
 
 // Makes an output that is a variable deliver its new value.
@@ -120,9 +97,8 @@ void show_new_values(EntryGraph& entry) {
 // theirs.
 void add_scaled_init(GraphBuilder& b, const VariableDecl& variable,
                      const std::vector<VariableDecl>& variables, std::vector<Assignment>& assignments) {
-  const auto scale = std::find_if(variables.begin(), variables.end(),
-                                  [&](const VariableDecl& decl) { return decl.name == variable.scale; });
-  check_invariant(scale != variables.end(), "a variable has no scale");
+  const VariableDecl* scale = find_named(variables, variable.scale);
+  check_invariant(scale != nullptr, "a variable has no scale");
   VariableDecl in_f32 = variable;
   in_f32.type.dtype = DType::kF32;
   const TensorId value = initial_value(b, in_f32);
@@ -134,6 +110,22 @@ void add_scaled_init(GraphBuilder& b, const VariableDecl& variable,
   const TensorId multiples = b.op("round", {b.op("div", {value, scales})});
   assignments.push_back({variable.name, b.cast(multiples, DType::kI8), variable.location});
   assignments.push_back({variable.scale, scales, variable.location});
+}
+
+EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
+  EntryGraph entry{.name = "init", .graph = {}, .outputs = {}, .assignments = {}};
+  GraphBuilder b;
+  for (const VariableDecl& variable : variables) {
+    if (!variable.init) continue;
+    b.set_origin({variable.name + "/init", variable.location, Phase::kForward});
+    if (!variable.scale.empty()) {
+      add_scaled_init(b, variable, variables, entry.assignments);
+      continue;
+    }
+    entry.assignments.push_back({variable.name, initial_value(b, variable), variable.location});
+  }
+  entry.graph = std::move(b).build();
+  return entry;
 }
 
 constexpr std::string_view kPromptPlaces = ".prompt";  // ends the name of their dimension
@@ -152,6 +144,51 @@ VariableDecl with_places_of(VariableDecl cache, const PromptTensor& prompt, cons
   for (Dim& dim : cache.type.dims)
     if (dim.name == prompt.place) dim = {dim.name + std::string(kPromptPlaces), positions};
   return cache;
+}
+
+TensorId in_order(GraphBuilder& b, TensorId tensor, const Dims& order) {
+  return b.dims(tensor) == order ? tensor : b.op("transpose", {tensor}, {{"dims", order}});
+}
+
+// The logits in dimensions that no rule names, so that nothing splits them. A name of the model can't contain a dot.
+TensorId whole_logits(GraphBuilder& b, const DecodeSpec& decode) {
+  // The token's dimensions, then the vocabulary.
+  const Dims order = unite(token_type(decode).dims, decode.graph.type(decode.logits).dims);
+  std::vector<Renaming> whole;
+  for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
+  const Location& location = decode.graph.producer(decode.logits).origin->location;
+  b.set_origin({"logits.whole", location, Phase::kForward});
+  const TensorId logits = b.op("rename", {in_order(b, decode.logits, order)}, {{"map", whole}});
+  b.annotate(logits, std::make_shared<const TensorAnnotation>(
+                         TensorAnnotation{replicated(order.size()), "", location}));
+  return logits;
+}
+
+std::vector<Assignment> held_values(GraphBuilder& b, const Model& model) {
+  std::vector<Assignment> assignments;
+  const std::vector<VariableDecl> caches = caches_of(model, "encode");
+  for (size_t i = 0; i < caches.size(); ++i) {
+    const auto& [cache, tensor, location] = model.decode->held[i];
+    b.set_origin({cache + ".held", location, Phase::kForward});
+    assignments.push_back({cache, in_order(b, tensor, caches[i].type.dims), location});
+  }
+  return assignments;
+}
+
+std::vector<Assignment> prompt_values(GraphBuilder& b, const Model& model) {
+  std::vector<Assignment> assignments;
+  const std::vector<VariableDecl> caches = caches_of(model, "prompt");
+  for (size_t i = 0; i < caches.size(); ++i) {
+    const PromptTensor& prompt = model.decode->prompt[i];
+    Dims order = caches[i].type.dims;
+    Dim& named = order[place_of(prompt, order)];
+    const Dim place = std::exchange(named, {prompt.position, named.size});
+    b.set_origin({prompt.cache + ".prompt", prompt.location, Phase::kForward});
+    const std::vector<Renaming> places = {{prompt.position, place}};
+    const TensorId value = b.op("rename", {in_order(b, prompt.tensor, order)}, {{"map", places}});
+    assignments.push_back({prompt.cache, value, prompt.location});
+  }
+  return assignments;
 }
 
 }  // namespace
@@ -189,22 +226,6 @@ Model reduced_to(Model model, std::string_view entry) {
   return decodes && model.decode ? only_decode(std::move(model)) : model;
 }
 
-EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
-  EntryGraph entry{.name = "init", .graph = {}, .outputs = {}, .assignments = {}};
-  GraphBuilder b;
-  for (const VariableDecl& variable : variables) {
-    if (!variable.init) continue;
-    b.set_origin({variable.name + "/init", variable.location, Phase::kForward});
-    if (!variable.scale.empty()) {
-      add_scaled_init(b, variable, variables, entry.assignments);
-      continue;
-    }
-    entry.assignments.push_back({variable.name, initial_value(b, variable), variable.location});
-  }
-  entry.graph = std::move(b).build();
-  return entry;
-}
-
 std::string loss_name(const Model& model) {
   if (!model.train) return "";
   const TensorId loss = model.train->loss;
@@ -213,106 +234,37 @@ std::string loss_name(const Model& model) {
   return model.graph.tensor(loss).name;
 }
 
-EntryGraph train_entry(const Model& model, const std::vector<std::string>& asked) {
-  std::vector<std::string> keep = asked;
-  if (model.train) keep.push_back(loss_name(model));
-  EntryGraph entry{.name = "train", .graph = {}, .outputs = model.outputs, .assignments = model.assignments};
-  GraphBuilder b;
-  std::vector<TensorId> gradients;
-  if (model.train && model.train->microbatches > 1) {
-    Microbatched parts = add_microbatches(b, forward_to_split(model, keep), model);
-    entry.outputs = std::move(parts.outputs);
-    entry.assignments = std::move(parts.assignments);
-    gradients = std::move(parts.gradients);
-  } else {
-    copy_graph(b, model.graph);
-    if (model.train) gradients = add_gradients(b, model);
+EntryGraph forward_entry(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{
+      .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};
+  if (!model.train) return entry;
+  // Microbatches are to hand over what is delivered.
+  if (model.train->microbatches > 1) add_kept(entry, with_loss(model, keep));
+  entry.outputs.push_back({"", model.train->loss});
+  return entry;
+}
+
+EntryGraph with_updates(EntryGraph entry, const Model& model, const std::vector<std::string>& asked) {
+  const std::vector<std::string> keep = with_loss(model, asked);
+  if (model.train) {
+    GraphBuilder b;
+    for (const Node& node : entry.graph.nodes()) b.copy(entry.graph, node, node.operands);
+    for (const auto& [name, id] : entry.graph.aliases()) b.alias(id, name);
+    std::vector<TensorId> gradients = add_gradients(b, model, entry.outputs.back().tensor);
+    entry.outputs.pop_back();
+    std::vector<std::string> wanted = keep;
+    for (const TrainOutput& output : model.train_outputs) wanted.push_back(output.name);
+    add_updates(b, model, std::move(gradients), wanted, entry.assignments);
+    entry.graph = std::move(b).build();
   }
-  std::vector<std::string> wanted = keep;
-  for (const TrainOutput& output : model.train_outputs) wanted.push_back(output.name);
-  if (model.train) add_updates(b, model, std::move(gradients), wanted, entry.assignments);
-  entry.graph = std::move(b).build();
   add_train_outputs(entry, model);
   add_kept(entry, keep);
   show_new_values(entry);
   return entry;
 }
 
-EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep) {
-  EntryGraph entry{.name = "evaluate", .graph = {}, .outputs = model.outputs, .assignments = {}};
-  GraphBuilder b;
-  copy_for_evaluation(b, model.graph);
-  entry.graph = std::move(b).build();
-  add_kept(entry, keep);
-  return entry;
-}
-
-EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep) {
-  const DecodeSpec& decode = *model.decode;
-  Dims order;  // the token's dimensions, then the vocabulary
-  for (const InputDecl& input : decode.inputs)
-    if (input.name == kTokenInput) order = input.type.dims;
-  order = unite(order, decode.graph.type(decode.logits).dims);
-  EntryGraph entry{.name = "decode", .graph = {}, .outputs = {}, .assignments = decode.assignments};
-  GraphBuilder b;
-  copy_for_evaluation(b, decode.graph);
-  // No rule names these dimensions, so nothing splits them. A name of the model can't contain a dot.
-  std::vector<Renaming> whole;
-  for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
-  b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin->location, Phase::kForward});
-  TensorId logits = decode.logits;
-  if (b.dims(logits) != order) logits = b.op("transpose", {logits}, {{"dims", order}});
-  logits = b.op("rename", {logits}, {{"map", whole}});
-  b.annotate(logits,
-             std::make_shared<const TensorAnnotation>(TensorAnnotation{
-                 replicated(order.size()), "", decode.graph.producer(decode.logits).origin->location}));
-  entry.outputs.push_back({std::string(kLogitsOutput), logits});
-  entry.graph = std::move(b).build();
-  add_kept(entry, keep);
-  return entry;
-}
-
 bool has_encode_entry(const Model& model) {
   return model.decode && !model.decode->held.empty();
-}
-
-EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep) {
-  const std::vector<VariableDecl> caches = caches_of(model, "encode");
-  EntryGraph entry{.name = "encode", .graph = {}, .outputs = {}, .assignments = {}};
-  GraphBuilder b;
-  copy_for_evaluation(b, model.graph);
-  for (size_t i = 0; i < caches.size(); ++i) {
-    const auto& [cache, tensor, location] = model.decode->held[i];
-    const Dims& order = caches[i].type.dims;
-    b.set_origin({cache + ".held", location, Phase::kForward});
-    const TensorId value = b.dims(tensor) == order ? tensor : b.op("transpose", {tensor}, {{"dims", order}});
-    entry.assignments.push_back({cache, value, location});
-  }
-  entry.graph = std::move(b).build();
-  add_kept(entry, keep);
-  return entry;
-}
-
-EntryGraph prompt_entry(const Model& model, const std::vector<std::string>& keep) {
-  const std::vector<VariableDecl> caches = caches_of(model, "prompt");
-  EntryGraph entry{.name = "prompt", .graph = {}, .outputs = {}, .assignments = {}};
-  GraphBuilder b;
-  copy_for_evaluation(b, model.graph);
-  for (size_t i = 0; i < caches.size(); ++i) {
-    const PromptTensor& prompt = model.decode->prompt[i];
-    const TensorId tensor = prompt.tensor;
-    Dims order = caches[i].type.dims;
-    const Dim place = order[place_of(prompt, order)];
-    for (Dim& dim : order)
-      if (dim == place) dim.name = prompt.position;
-    b.set_origin({prompt.cache + ".prompt", prompt.location, Phase::kForward});
-    const TensorId value = b.dims(tensor) == order ? tensor : b.op("transpose", {tensor}, {{"dims", order}});
-    const std::vector<Renaming> places = {{prompt.position, place}};
-    entry.assignments.push_back({prompt.cache, b.op("rename", {value}, {{"map", places}}), prompt.location});
-  }
-  entry.graph = std::move(b).build();
-  add_kept(entry, keep);
-  return entry;
 }
 
 bool is_for_generation(std::string_view entry) {
@@ -324,21 +276,26 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
   if (entry == "decode") caches = model.decode->caches;
   if (entry == "encode")
     for (const HeldTensor& held : model.decode->held)
-      for (const VariableDecl& cache : model.decode->caches)
-        if (cache.name == held.cache) caches.push_back(cache);
+      caches.push_back(*find_named(model.decode->caches, held.cache));
   if (entry == "prompt")
     for (const PromptTensor& prompt : model.decode->prompt)
-      for (const VariableDecl& cache : model.decode->caches)
-        if (cache.name == prompt.cache) caches.push_back(with_places_of(cache, prompt, model.graph));
+      caches.push_back(with_places_of(*find_named(model.decode->caches, prompt.cache), prompt, model.graph));
   return caches;
 }
 
 EntryGraph entry_named(const Model& model, const std::string& name, const std::vector<std::string>& keep) {
   if (name == "init") return init_entry(all_variables(model));
-  if (name == "train") return train_entry(model, keep);
-  if (name == "encode") return encode_entry(model, keep);
-  if (name == "prompt") return prompt_entry(model, keep);
-  return name == "decode" ? decode_entry(model, keep) : evaluate_entry(model, keep);
+  EntryGraph entry{.name = name, .graph = {}, .outputs = {}, .assignments = {}};
+  GraphBuilder b;
+  copy_for_evaluation(b, name == "decode" ? model.decode->graph : model.graph);
+  if (name == "evaluate") entry.outputs = model.outputs;
+  if (name == "decode") entry.outputs = {{std::string(kLogitsOutput), whole_logits(b, *model.decode)}};
+  if (name == "decode") entry.assignments = model.decode->assignments;
+  if (name == "encode") entry.assignments = held_values(b, model);
+  if (name == "prompt") entry.assignments = prompt_values(b, model);
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
 }
 
 }  // namespace mtfc

@@ -151,4 +151,33 @@ struct Model {
   bool is_reduced = false;  // tensors are left out, so annotations of a layout may name none
 };
 
+/// The dtype that is asked for the tensors that a pattern matches (core/tensors/name_pattern.h).
+struct TensorPrecision {
+  std::string pattern;
+  DType dtype = DType::kF32;  // f32 or bf16
+};
+
+/// Mixed precision: products and activations are bf16.
+struct Precision {
+  /// Gradients of variables: bf16, so that devices add them in bf16, or f32, before they are rounded.
+  DType gradients = DType::kBF16;
+  std::vector<TensorPrecision> tensors = {};  // the first that matches decides
+};
+
+enum class WeightFormat { kF32, kBF16, kInt8 };
+template <>
+inline constexpr auto kEnumNames<WeightFormat> = std::to_array<EnumName<WeightFormat>>(
+    {{WeightFormat::kF32, "f32"}, {WeightFormat::kBF16, "bf16"}, {WeightFormat::kInt8, "int8"}});
+
+/// The form in which a model is compiled. Passes bring it into that form as soon as it is read (core/passes/model/).
+struct ModelForm {
+  std::optional<Precision> precision = {};  // nothing: that of the model's tensors
+  WeightFormat weights = WeightFormat::kF32;
+};
+
+/// The largest i8 that stands for a weight; the smallest is its negative.
+inline constexpr int kLargestStored = 127;
+/// The scale of a row of zeros, and the least of all.
+inline constexpr double kLeastScale = 0x1p-126;
+
 }  // namespace mtfc

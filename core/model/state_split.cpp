@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "core/diagnostics/suggest.h"
-#include "core/model/microbatches.h"
 #include "core/model/training.h"
 #include "core/tensors/name_pattern.h"
 

@@ -217,16 +217,18 @@ std::vector<std::string> training_names(const Model& model) {
   return names;
 }
 
-std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model) {
-  std::vector<TensorId> leaves;
+std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model, TensorId loss) {
+  std::vector<TensorId> leaves, gradients;
   std::vector<std::string> names;
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
     leaves.push_back(builder.graph().find(variable.name));
     names.push_back(variable.name + "/grad");
+    gradients.push_back(builder.graph().find(names.back()));
   }
+  if (model.train->microbatches > 1) return gradients;
   builder.set_origin({"", model.train->location, Phase::kBackward});
-  std::vector<TensorId> gradients = builder.add_gradients(model.train->loss, leaves, names);
+  gradients = builder.add_gradients(loss, leaves, names);
   for (const TensorId id : gradients) builder.mark_from_model(id);
   return gradients;
 }

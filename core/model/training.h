@@ -17,6 +17,11 @@ inline constexpr const char* kStepName = "train/step";
 inline constexpr const char* kRateName = "train/lr";
 inline constexpr const char* kNormName = "train/grad_norm";
 
+/// Ends the names of the gradients that one microbatch gives, after those of the variables. They are other tensors than
+/// the gradients of the whole batch: where devices share the batch, each may hold its own term of them until all
+/// microbatches are added up.
+inline constexpr const char* kMicrobatchGradient = "/grad/microbatch";
+
 /// The variables that the optimizer keeps for one of the model's, and those that it keeps once.
 std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable);
 std::vector<VariableDecl> shared_state(const TrainSpec& train);
@@ -29,9 +34,9 @@ LearningRate learning_rate_of(const TrainSpec& train);
 /// state of each trained variable, and the three above.
 std::vector<std::string> training_names(const Model& model);
 
-/// Adds the gradients of the loss with respect to the trainable variables, in their order, named `NAME/grad`.
-/// The builder holds a copy of the model's graph.
-std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model);
+/// Gives the gradients of the loss with respect to the trainable variables, in their order, named `NAME/grad`. They are
+/// added, unless microbatches have made them.
+std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model, TensorId loss);
 
 /// Adds one update per trainable variable, from these gradients, and its assignments. `wanted` lists tensors
 /// that are outputs.

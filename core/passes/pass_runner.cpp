@@ -10,6 +10,8 @@
 #include "core/diagnostics/progress.h"
 #include "core/diagnostics/stop.h"
 #include "core/graph/graph_check.h"
+#include "core/model/entry_points.h"
+#include "core/model/model_graphs.h"
 #include "core/model/size_limits.h"
 #include "core/passes/steps/sharded_entry.h"
 #include "core/passes/steps/steps_interface.h"
@@ -28,14 +30,23 @@ std::string problem_of(const std::optional<ProgramFault>& fault) {
   return fault ? fmt::format("{}: {}", fault->pointer, fault->what()) : "";
 }
 
+std::vector<std::string> names_of(bool (*is_wanted)(const Pass&)) {
+  std::vector<std::string> names;
+  for (const Pass& pass : all_passes())
+    if (is_wanted(pass)) names.emplace_back(pass.name);
+  return names;
+}
+
 template <typename... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 
 const std::string& name_of(const PassValue& value) {
+  static const std::string kModel(kModelDump);
   return std::visit(
-      Overloaded{[](const EntryGraph& graph) -> const std::string& { return graph.name; },
+      Overloaded{[](const Model&) -> const std::string& { return kModel; },
+                 [](const EntryGraph& graph) -> const std::string& { return graph.name; },
                  [](const ChosenPlan& plan) -> const std::string& { return plan.entry.entry.name; },
                  [](const ShardedEntry& sharded) -> const std::string& { return sharded.entry.name; },
                  [](const PartitionedEntry& steps) -> const std::string& { return steps.entry.name; },
@@ -44,6 +55,22 @@ const std::string& name_of(const PassValue& value) {
 }
 
 }  // namespace
+
+Model PassRunner::formed(Model model, const ModelForm& form) {
+  timed_as_ = kModelDump;
+  PassContext forming = context();
+  forming.form = &form;
+  return run<Model>(PassStage::kForm, std::move(model), forming);
+}
+
+EntryGraph PassRunner::declared(const Model& model, const std::string& name) {
+  if (name != "train") return entry_named(model, name, options_.keep);
+  timed_as_ = name;
+  PassContext training = context();
+  training.model = &model;
+  EntryGraph forward = run<EntryGraph>(PassStage::kTrain, forward_entry(model, options_.keep), training);
+  return with_updates(std::move(forward), model, options_.keep);
+}
 
 EntryGraph PassRunner::lower_graph(EntryGraph entry, UsefulProducts& useful) {
   timed_as_ = entry.name;
@@ -152,8 +179,8 @@ PartitionedEntry PassRunner::planned_steps(ShardedEntry plan, const PassContext&
   const EntryGraph graph = options_.verify ? plan.entry : EntryGraph{};
   lowering.graph = &graph;
   PassValue chosen = std::move(plan);
-  const char* const chooser = passes_of(PassStage::kChoose).back().name;
-  look(chooser, chosen, options_.verify ? problem_in(chosen, {}, false, lowering) : "");
+  const Pass& chooser = passes_of(PassStage::kChoose).back();
+  look(chooser.name, chosen, options_.verify ? problem_in(chooser, chosen, {}, lowering) : "");
   return run<PartitionedEntry>(PassStage::kLower, std::move(chosen), lowering);
 }
 
@@ -165,10 +192,11 @@ To PassRunner::run(PassStage stage, PassValue value, const PassContext& context)
 PassValue PassRunner::run(PassValue value, std::span<const Pass> passes, const PassContext& context) {
   for (const Pass& pass : passes) {
     if (options_.without_passes.contains(pass.name)) continue;
-    const auto* given = std::get_if<EntryGraph>(&value);
-    const EntryGraph before = given && options_.verify ? *given : EntryGraph{};
+    const bool is_compared =
+        std::holds_alternative<EntryGraph>(value) || std::holds_alternative<Model>(value);
+    const PassValue before = is_compared && options_.verify ? value : PassValue();
     value = run_timed(pass, std::move(value), context);
-    look(pass.name, value, options_.verify ? problem_in(value, before, pass.keeps_gradients, context) : "");
+    look(pass.name, value, options_.verify ? problem_in(pass, value, before, context) : "");
   }
   return value;
 }
@@ -199,33 +227,36 @@ PassValue PassRunner::run_blamed(const Pass& pass, PassValue value, const PassCo
   }
 }
 
-// Returns the fault of a value that a pass has made, or "". `before`: the graph that it was made from, if both are
-// graphs.
-std::string PassRunner::problem_in(const PassValue& value, const EntryGraph& before, bool keeps_gradients,
+// Returns the fault of a value that a pass has made, or "". `before`: the value that it was made from, if both are
+// graphs or models.
+std::string PassRunner::problem_in(const Pass& pass, const PassValue& value, const PassValue& before,
                                    const PassContext& context) const {
   const auto first_of = [](std::string problem, auto... others) {
     ((problem = problem.empty() ? others() : problem), ...);
     return problem;
   };
   return std::visit(
-      Overloaded{[&](const EntryGraph& entry) {
-                   return first_of(
-                       graph_problem(entry), [&] { return expansion_problem(entry.graph, keeps_gradients); },
-                       [&] { return difference_of_interface(before, entry); });
-                 },
-                 [](const ChosenPlan&) { return std::string(); },  // its parts are looked at one by one
-                 [&](const ShardedEntry& sharded) {
-                   return first_of(
-                       graph_problem(sharded.entry),
-                       [&] { return sharding_problem(sharded, context.mesh()); },
-                       [&] { return storage_problem(sharded, context.variables(), context.mesh()); });
-                 },
-                 [&](const PartitionedEntry& steps) {
-                   return first_of(problem_of(find_structure_fault(steps, context.mesh())), [&] {
-                     return difference_of_interface(*context.graph, steps, context.variables());
-                   });
-                 },
-                 [&](const EntryPoint& entry) { return problem_of(find_entry_fault(program_, entry)); }},
+      Overloaded{
+          [&](const Model& model) { return model_problem(std::get<Model>(before), model); },
+          [&](const EntryGraph& entry) {
+            const bool is_expanded = pass.stage >= PassStage::kExpand;
+            return first_of(
+                graph_problem(entry),
+                [&] { return is_expanded ? expansion_problem(entry.graph, pass.keeps_gradients) : ""; },
+                [&] { return difference_of_interface(std::get<EntryGraph>(before), entry); });
+          },
+          [](const ChosenPlan&) { return std::string(); },  // its parts are looked at one by one
+          [&](const ShardedEntry& sharded) {
+            return first_of(
+                graph_problem(sharded.entry), [&] { return sharding_problem(sharded, context.mesh()); },
+                [&] { return storage_problem(sharded, context.variables(), context.mesh()); });
+          },
+          [&](const PartitionedEntry& steps) {
+            return first_of(problem_of(find_structure_fault(steps, context.mesh())), [&] {
+              return difference_of_interface(*context.graph, steps, context.variables());
+            });
+          },
+          [&](const EntryPoint& entry) { return problem_of(find_entry_fault(program_, entry)); }},
       value);
 }
 
@@ -240,7 +271,11 @@ void PassRunner::look(const char* pass, const PassValue& value, const std::strin
   const auto dump_entry = [&](const EntryPoint& entry) {
     if (options_.dump_steps) options_.dump_steps(program_, entry);
   };
-  std::visit(Overloaded{[&](const EntryGraph& entry) { dump_text(to_string(entry.graph)); },
+  const auto decode_text = [](const Model& model) {
+    return model.decode ? "decode:\n" + to_string(model.decode->graph) : "";
+  };
+  std::visit(Overloaded{[&](const Model& model) { dump_text(to_string(model.graph) + decode_text(model)); },
+                        [&](const EntryGraph& entry) { dump_text(to_string(entry.graph)); },
                         [](const ChosenPlan&) {},
                         [&](const ShardedEntry& sharded) { dump_text(to_string(sharded, program_.mesh())); },
                         [&](const PartitionedEntry& steps) { dump_entry(steps.entry); },
@@ -249,21 +284,13 @@ void PassRunner::look(const char* pass, const PassValue& value, const std::strin
 }
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names;
-    for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
-    return names;
-  }();
+  static const std::vector<std::string> kNames = names_of([](const Pass&) { return true; });
   return kNames;
 }
 
 const std::vector<std::string>& improving_passes() {
-  static const std::vector<std::string> kNames = [] {
-    std::vector<std::string> names;
-    for (const Pass& pass : all_passes())
-      if (pass.only_improves) names.emplace_back(pass.name);
-    return names;
-  }();
+  static const std::vector<std::string> kNames =
+      names_of([](const Pass& pass) { return pass.only_improves; });
   return kNames;
 }
 

@@ -23,6 +23,10 @@ class PassRunner {
   PassRunner(const Program& program, const StateSplit& split, const CompileOptions& options,
              bool by_rules = true)
       : program_(program), split_(split), options_(options), by_rules_(by_rules) {}
+  /// The model in this form.
+  Model formed(Model model, const ModelForm& form);
+  /// An entry point as the model declares it, with CompileOptions::keep.
+  EntryGraph declared(const Model& model, const std::string& name);
   /// The passes that look neither at the layout nor at the plan, over the entry point and its loops. Adds to `useful`
   /// the multiplications of an unpartitioned run.
   EntryGraph lower_graph(EntryGraph entry, UsefulProducts& useful);
@@ -49,7 +53,7 @@ class PassRunner {
   PassValue run_timed(const Pass& pass, PassValue value, const PassContext& context);
   PassValue run_blamed(const Pass& pass, PassValue value, const PassContext& context) const;
   void look(const char* pass, const PassValue& value, const std::string& problem) const;
-  std::string problem_in(const PassValue& value, const EntryGraph& before, bool keeps_gradients,
+  std::string problem_in(const Pass& pass, const PassValue& value, const PassValue& before,
                          const PassContext& context) const;
 
   const Program& program_;

@@ -11,6 +11,9 @@
 #include "core/passes/graph/remove_dead.h"
 #include "core/passes/graph/share_common.h"
 #include "core/passes/graph/simplify.h"
+#include "core/passes/model/cut_batch.h"
+#include "core/passes/model/mix_precision.h"
+#include "core/passes/model/store_weights.h"
 #include "core/passes/ring_choice.h"
 #include "core/passes/steps/assign_buffers.h"
 #include "core/passes/steps/combine_reductions.h"
@@ -23,6 +26,8 @@
 
 namespace mtfc {
 namespace {
+
+using Context = const PassContext&;
 
 // A forward node that nothing but the backward pass has read is dead after it has been computed again.
 EntryGraph rematerialized(EntryGraph entry, const PassContext& context) {
@@ -57,34 +62,44 @@ PartitionedEntry with_rings(PartitionedEntry steps, const PassContext& context) 
   return form_rings(std::move(steps), wants, context.mesh());
 }
 
-// A row's function, for one that takes a value of the type From.
+// A row's function, for one that takes a value of the type From, and perhaps the context or the mesh.
 template <typename From, auto kRun>
 PassValue run_on(PassValue value, const PassContext& context) {
-  return kRun(std::get<From>(std::move(value)), context);
+  From from = std::get<From>(std::move(value));
+  if constexpr (std::is_invocable_v<decltype(kRun), From, Context>)
+    return kRun(std::move(from), context);
+  else if constexpr (std::is_invocable_v<decltype(kRun), From, const Mesh&>)
+    return kRun(std::move(from), context.mesh());
+  else
+    return kRun(std::move(from));
 }
 template <auto kRun>
 constexpr auto kOnGraph = run_on<EntryGraph, kRun>;
 template <auto kRun>
 constexpr auto kOnSteps = run_on<PartitionedEntry, kRun>;
 
-using Context = const PassContext&;
 constexpr bool kOnlyImproves = true, kKeepsGradients = true;
 
 constexpr Pass kPasses[] = {
+    {PassStage::kForm, "mix_precision",
+     run_on<Model,
+            [](Model model, Context context) {
+              const std::optional<Precision>& precision = context.form->precision;
+              return precision ? mix_precision(std::move(model), *precision) : model;
+            }>},
+    {PassStage::kForm, "store_weights",
+     run_on<Model, [](Model model,
+                      Context context) { return store_weights(std::move(model), context.form->weights); }>},
+    {PassStage::kTrain, "cut_batch",
+     kOnGraph<[](EntryGraph entry, Context context) { return cut_batch(std::move(entry), *context.model); }>},
     {PassStage::kExpand, "expand_composites",
-     kOnGraph<[](EntryGraph entry, Context) { return expand_composites(std::move(entry)); }>, false,
-     kKeepsGradients},
-    {PassStage::kExpand, "expand_gradients",
-     kOnGraph<[](EntryGraph entry, Context) { return expand_gradients(std::move(entry)); }>},
-    {PassStage::kSimplify, "remove_dead",
-     kOnGraph<[](EntryGraph entry, Context) { return remove_dead(std::move(entry)); }>, kOnlyImproves},
+     kOnGraph<[](EntryGraph entry) { return expand_composites(std::move(entry)); }>, false, kKeepsGradients},
+    {PassStage::kExpand, "expand_gradients", kOnGraph<expand_gradients>},
+    {PassStage::kSimplify, "remove_dead", kOnGraph<remove_dead>, kOnlyImproves},
     {PassStage::kSimplify, "simplify",
-     kOnGraph<[](EntryGraph entry, Context) { return remove_dead(simplify(std::move(entry))); }>,
-     kOnlyImproves},
-    {PassStage::kSimplify, "order_contractions",
-     kOnGraph<[](EntryGraph entry, Context) { return order_contractions(std::move(entry)); }>},
-    {PassStage::kSimplify, "share_common",
-     kOnGraph<[](EntryGraph entry, Context) { return share_common(std::move(entry)); }>, kOnlyImproves},
+     kOnGraph<[](EntryGraph entry) { return remove_dead(simplify(std::move(entry))); }>, kOnlyImproves},
+    {PassStage::kSimplify, "order_contractions", kOnGraph<order_contractions>},
+    {PassStage::kSimplify, "share_common", kOnGraph<share_common>, kOnlyImproves},
     {PassStage::kRematerialize, "recompute", kOnGraph<rematerialized>},
     {PassStage::kChoose, "regather", kOnGraph<[](EntryGraph entry, Context context) {
        return regather(std::move(entry), context.split.regathered);
@@ -99,25 +114,15 @@ constexpr Pass kPasses[] = {
               return partition(sharded, context.variables(), context.mesh());
             }>},
     {PassStage::kLower, "form_rings", kOnSteps<with_rings>, kOnlyImproves},
-    {PassStage::kLower, "reuse_halos", kOnSteps<[](PartitionedEntry steps, Context context) {
-       return reuse_halos(std::move(steps), context.mesh());
-     }>,
-     kOnlyImproves},
+    {PassStage::kLower, "reuse_halos", kOnSteps<reuse_halos>, kOnlyImproves},
     // After it, some values live within one step, and get no place in memory.
     {PassStage::kLower, "fuse", kOnSteps<[](PartitionedEntry steps, Context context) {
        return fuse(std::move(steps), context.options.keep_all, context.mesh());
      }>,
      kOnlyImproves},
-    {PassStage::kLower, "schedule", kOnSteps<[](PartitionedEntry steps, Context context) {
-       return schedule(std::move(steps), context.mesh());
-     }>,
-     kOnlyImproves},
-    {PassStage::kLower, "combine_reductions", kOnSteps<[](PartitionedEntry steps, Context context) {
-       return combine_reductions(std::move(steps), context.mesh());
-     }>,
-     kOnlyImproves},
-    {PassStage::kLower, "inline_loops",
-     kOnSteps<[](PartitionedEntry steps, Context) { return inline_loops(std::move(steps)); }>},
+    {PassStage::kLower, "schedule", kOnSteps<schedule>, kOnlyImproves},
+    {PassStage::kLower, "combine_reductions", kOnSteps<combine_reductions>, kOnlyImproves},
+    {PassStage::kLower, "inline_loops", kOnSteps<inline_loops>},
     {PassStage::kPlace, "assign_buffers", kOnSteps<[](PartitionedEntry steps, Context context) {
        EntryPoint entry =
            assign_buffers(std::move(steps), context.variables(), context.bytes, context.mesh());

@@ -13,14 +13,17 @@
 
 namespace mtfc {
 
-/// An entry point, or a part of a loop, on its way from a graph to steps that have places in memory.
-using PassValue = std::variant<EntryGraph, ChosenPlan, ShardedEntry, PartitionedEntry, EntryPoint>;
+/// A model, and then an entry point of it, or a part of a loop, on its way from a graph to steps that have places in
+/// memory.
+using PassValue = std::variant<EntryGraph, Model, ChosenPlan, ShardedEntry, PartitionedEntry, EntryPoint>;
 
-/// All that passes read apart from the entry point. Those over graphs read nothing of it, up to the plan.
+/// All that passes read apart from their value. Those that expand and simplify graphs read nothing of it.
 struct PassContext {
   const Program& program;  // its layout, its plan and its variables
   const StateSplit& split;
   const CompileOptions& options;
+  const ModelForm* form = nullptr;             // that the model is brought into
+  const Model* model = nullptr;                // whose training step is made
   const PlanConditions* conditions = nullptr;  // of the plan that is chosen
   const std::vector<ProgramVariable>* held =
       nullptr;                        // variables of the program, and after them the entry's caches
@@ -36,9 +39,11 @@ struct PassContext {
 
 /// Passes that run one after the other.
 enum class PassStage {
-  kExpand,    // composites and gradients. Only these passes may throw UserError. After them, every node is an
-              // operation, a leaf or a loop
-  kSimplify,  // fixes the arithmetic: after them, every einsum has one or two operands
+  kForm,  // the model, as soon as it is read: what reads its declarations counts on its form
+  kTrain,  // the forward graph of a training step. Gradients and updates follow, unless these passes have added them
+  kExpand,  // composites and gradients. Only passes up to these may throw UserError. After them, every node is an
+            // operation, a leaf or a loop
+  kSimplify,       // fixes the arithmetic: after them, every einsum has one or two operands
   kRematerialize,  // tensors that are computed again, which are not useful work. The plan counts from here on
   kChoose,         // the layout counts from here on. After them, the graph stays as it is
   kLower,          // to steps on local values, with those of its loops

@@ -77,7 +77,7 @@ void check_rings(const Model& model, const Layout& layout, const CompileOptions&
 Layout with_checked_rings(const Model& model, Layout layout, const CompileOptions& options) {
   if (layout.rings.empty()) return layout;
   RingNames names;
-  for (const std::string& entry : entries_of(model, options)) names.add(entry_named(model, entry).graph);
+  for (const std::string& entry : entries_of(model, options)) names.add(declared_entry(model, entry).graph);
   check_rings(model, layout, options, names);
   layout.rings = names.resolved(layout);
   return layout;
@@ -112,7 +112,7 @@ void check_kept(const Model& model, const CompileOptions& options, const std::ve
   if (options.keep.empty()) return;
   std::vector<std::string> known;
   for (const std::string& name : entries) {
-    const EntryGraph entry = entry_named(model, name, options.keep);
+    const EntryGraph entry = declared_entry(model, name, options.keep);
     for (const Tensor& tensor : entry.graph.tensors())
       if (tensor.from_model) known.push_back(tensor.name);
     for (const auto& alias : entry.graph.aliases()) known.push_back(alias.first);
@@ -350,6 +350,16 @@ bool verifies_by_default() {
 #endif
 }
 
+Model with_form(Model model, const ModelForm& form, const CompileOptions& options) {
+  return PassRunner({}, {}, options).formed(std::move(model), form);
+}
+
+EntryGraph declared_entry(const Model& model, const std::string& name, const std::vector<std::string>& keep) {
+  CompileOptions options;
+  options.keep = keep;
+  return PassRunner({}, {}, options).declared(model, name);
+}
+
 ResolvedLayout::ResolvedLayout(const Model& model, const Layout& given, const CompileOptions& options)
     : annotations(model, given) {
   check_kept(model, options, entries_of(model, options));
@@ -369,7 +379,7 @@ void check_compilable(const Model& model, const Layout& layout, const CompileOpt
   const Program nothing;
   PassRunner passes(nothing, split, options);
   for (const std::string& name : entries_of(model, options)) {
-    EntryGraph entry = resolved.annotations.applied(entry_named(model, name, options.keep));
+    EntryGraph entry = resolved.annotations.applied(passes.declared(model, name));
     const std::vector<VariableDecl> caches = caches_of(model, name);
     passes.check_graph(std::move(entry));
     require_countable(caches);
@@ -395,7 +405,7 @@ const PreparedModel::Entry& PreparedModel::entry(const std::string& name) const 
     const Program nothing;
     const StateSplit whole;
     PassRunner passes(nothing, whole, options_);
-    EntryGraph given = annotations_.applied(entry_named(model_, name, options_.keep));
+    EntryGraph given = annotations_.applied(passes.declared(model_, name));
     lowered.entry.graph = passes.lower_graph(std::move(given), lowered.entry.useful);
   });
   return lowered.entry;

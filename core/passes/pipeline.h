@@ -61,6 +61,15 @@ struct CompileOptions {
   }
 };
 
+/// The model in this form, in which it is compiled. The passes that bring it into the form are watched as compile()'s.
+Model with_form(Model model, const ModelForm& form, const CompileOptions& options = {});
+/// What dump_graph and `timed` call the model, in the place of an entry point.
+inline constexpr std::string_view kModelDump = "model";
+
+/// An entry point of the model as a graph, before passes look at it. `keep`: as in CompileOptions.
+EntryGraph declared_entry(const Model& model, const std::string& name,
+                          const std::vector<std::string>& keep = {});
+
 /// The program keeps to `plan`; what it leaves open is chosen. Throws UserError for a layout that is not legal for the
 /// model, and for a name in `keep` that no entry point has. The work does not depend on the number of devices.
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options,

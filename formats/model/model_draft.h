@@ -10,7 +10,6 @@
 
 #include "core/graph/graph.h"
 #include "core/model/model.h"
-#include "core/model/precision.h"
 #include "formats/json/diagnostics.h"
 #include "formats/model/block_table.h"
 #include "formats/model/model_scope.h"

@@ -12,8 +12,8 @@
 #include "core/diagnostics/suggest.h"
 #include "core/graph/gradient_flow.h"
 #include "core/graph/reachability.h"
-#include "core/model/precision.h"
 #include "core/model/training.h"
+#include "core/passes/pipeline.h"
 #include "formats/data/data_spec.h"
 #include "formats/json/cursor.h"
 #include "formats/model/include_reader.h"
@@ -317,7 +317,7 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
 }
 
 // The model in the precision that the command line or the file asks for.
-Model in_precision(const Cursor& root, const ModelOverrides& overrides, DiagnosticSink& sink,
+Model in_precision(const Cursor& root, const ModelContext& context, DiagnosticSink& sink,
                    std::vector<Diagnostic>& warnings, ModelDraft& draft) {
   Model model = std::move(draft.model);
   const std::optional<Cursor> at = root.find("precision");
@@ -325,8 +325,10 @@ Model in_precision(const Cursor& root, const ModelOverrides& overrides, Diagnost
   sink.finish(warnings);
   std::vector<TensorPrecision>& rows = stated.precision.tensors;
   rows.insert(rows.end(), draft.precision.begin(), draft.precision.end());
-  const DType dtype = overrides.dtype.value_or(stated.dtype);
-  return dtype == DType::kBF16 ? with_precision(std::move(model), stated.precision) : std::move(model);
+  ModelForm form;
+  if (context.overrides.dtype.value_or(stated.dtype) == DType::kBF16) form.precision = stated.precision;
+  return with_form(std::move(model), form,
+                   context.compile_options ? *context.compile_options : CompileOptions{});
 }
 
 std::vector<ScopePart> scope_parts(const Cursor& root, const IncludeReader& includes) {
@@ -400,7 +402,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   read_tensors(root, context.overrides, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
-  return in_precision(root, context.overrides, sink, warnings, draft);
+  return in_precision(root, context, sink, warnings, draft);
 }
 
 }  // namespace mtfc

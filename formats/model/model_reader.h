@@ -3,7 +3,7 @@
 // mistake.
 //
 //   text -> located JSON -> included files -> params and dims, blocks -> inputs, variables -> operations
-//        -> train, outputs -> Model
+//        -> train, outputs -> Model -> Model in the precision that is asked for
 
 #include <cstdint>
 #include <optional>
@@ -16,6 +16,8 @@
 #include "formats/model/include_reader.h"
 
 namespace mtfc {
+
+struct CompileOptions;
 
 /// Settings of the command line that take the place of the file's.
 struct ModelOverrides {
@@ -32,6 +34,8 @@ struct ModelContext {
   ModelOverrides overrides = {};
   // NAME=VALUE as `sets`, which count more; names that the model lacks are passed over
   std::vector<std::string> defaults = {};
+  // They watch the passes that bring the model into its form; nullptr: as by default
+  const CompileOptions* compile_options = nullptr;
 };
 
 /// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and dims.

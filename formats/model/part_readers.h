@@ -9,7 +9,6 @@
 #include "core/graph/op_def.h"
 #include "core/model/learning_rate.h"
 #include "core/model/model.h"
-#include "core/model/precision.h"
 #include "core/tensors/window.h"
 #include "formats/expression/expression.h"
 #include "formats/json/cursor.h"

@@ -1,7 +1,7 @@
 // Every folder testdata/passes/PASS/CASE/ shows what one pass makes of a small model: model.json, whose "doc"
-// says what to look for, perhaps a layout in mesh.txt and layout.txt, and expected.txt, which is what
-// `mtfc compile --dump-after PASS` prints of the entry point `train`, or of `evaluate` where the model changes no
-// variables, the parts of its loops first. scripts/update_pass_cases.sh writes expected.txt anew.
+// says what to look for, perhaps a layout in mesh.txt and layout.txt, perhaps how its weights are stored in weights.txt,
+// and expected.txt, which is what `mtfc compile --dump-after PASS` prints of the model, or of the entry point `train`, or
+// of `evaluate` where the model changes no variables, the parts of its loops first. scripts/update_pass_cases.sh writes expected.txt anew.
 
 #include <doctest/doctest.h>
 
@@ -65,15 +65,6 @@ struct Dump {
 
 // The dump after the pass, for the model in `folder`.
 Dump dump_after(const std::string& pass, const fs::path& folder) {
-  std::vector<Diagnostic> warnings;
-  const Model model =
-      read_model(contents(folder / "model.json").value(), (folder / "model.json").string(), {}, warnings);
-  LayoutSources sources;
-  sources.mesh = line_of(folder / "mesh.txt");
-  sources.rules = line_of(folder / "layout.txt");
-  sources.file = (folder / "layout.json").string();
-  sources.file_text = contents(sources.file);
-  const Layout layout = sources.mesh || sources.file_text ? read_layout(sources) : Layout{};
   std::map<std::string, std::string> texts;  // by entry point
   CompileOptions options;
   options.verify = true;
@@ -82,13 +73,28 @@ Dump dump_after(const std::string& pass, const fs::path& folder) {
   options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
     texts[entry.name] += entry_text(program, entry) + buffers_text(entry);
   };
+  std::vector<Diagnostic> warnings;
+  Model model = read_model(contents(folder / "model.json").value(), (folder / "model.json").string(), {},
+                           warnings, {.compile_options = &options});
+  if (const std::optional<std::string> weights = line_of(folder / "weights.txt")) {
+    texts.clear();
+    model = with_form(std::move(model), {.weights = value_named<WeightFormat>(*weights).value()}, options);
+  }
+  LayoutSources sources;
+  sources.mesh = line_of(folder / "mesh.txt");
+  sources.rules = line_of(folder / "layout.txt");
+  sources.file = (folder / "layout.json").string();
+  sources.file_text = contents(sources.file);
+  const Layout layout = sources.mesh || sources.file_text ? read_layout(sources) : Layout{};
   Dump dump;
   try {
     compile(model, layout, options);
   } catch (const std::exception& error) {
     dump.failure = error.what();
   }
-  const std::string wanted = has_train_entry(model) ? "train" : "evaluate";
+  const std::string wanted = texts.contains(std::string(kModelDump)) ? std::string(kModelDump)
+                             : has_train_entry(model)                ? "train"
+                                                                     : "evaluate";
   for (const auto& [entry, made] : texts)
     if (entry.starts_with(wanted + ",")) dump.parts.push_back(entry + "\n" + made + "\n");
   if (texts.contains(wanted)) dump.entry = texts[wanted];

@@ -6,7 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "core/model/stored_weights.h"
 #include "runtime/data/array_file.h"
 
 namespace mtfc {

@@ -170,14 +170,14 @@ ExpectedRun expected_of(const Model& model, const WholeTensors& leaves) {
   ExpectedRun expected;
   WholeTensors variables = variables_of(model, leaves);
   if (has_train_entry(model)) {
-    const EntryGraph train = plain_entry(train_entry(model, {}));
+    const EntryGraph train = plain_entry(declared_entry(model, "train"));
     for (int step = 0; step < kSteps; ++step) {
       expected.train.push_back(interpreted(train, leaves, variables, step, expected.largest));
       variables = expected.train.back().variables;
     }
   }
   expected.evaluate =
-      interpreted(plain_entry(evaluate_entry(model, {})), leaves, variables, 0, expected.largest);
+      interpreted(plain_entry(entry_named(model, "evaluate", {})), leaves, variables, 0, expected.largest);
   const double rounding = rounding_in(model.graph) * expected.largest;
   expected.evaluate.rounding = rounding;
   for (Expected& step : expected.train) step.rounding = rounding;

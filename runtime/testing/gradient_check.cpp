@@ -53,7 +53,7 @@ class Function {
       : leaves_(std::move(leaves)) {
     std::vector<std::string> keep;
     for (const Slope& slope : slopes) keep.insert(keep.end(), {slope.scalar, slope.gradient});
-    entry_ = plain_entry(evaluate_entry(model, keep));
+    entry_ = plain_entry(entry_named(model, "evaluate", keep));
   }
 
   /// The delivered tensors where `leaf` has moved by `distance` along `direction`.

@@ -87,7 +87,7 @@ ReferenceAnswer reference_answer(const EntryGraph& plain, const WholeTensors& le
 }
 
 WholeTensors reference_outputs(const Model& model, const WholeTensors& inputs) {
-  return reference_answer(plain_entry(evaluate_entry(model, {})), inputs, {}, 0).outputs;
+  return reference_answer(plain_entry(entry_named(model, "evaluate", {})), inputs, {}, 0).outputs;
 }
 
 }  // namespace mtfc

@@ -83,7 +83,7 @@ TEST_CASE("dropout keeps its share and scales it, with one draw for value and gr
 TEST_CASE("dropout draws anew in each step, and the same for every layout") {
   const WholeTensors first = run({}, "train", 0), later = run({}, "train", 1);
   CHECK(first.at("first").values != later.at("first").values);
-  const EntryGraph train = plain_entry(train_entry(dropping(), {}));
+  const EntryGraph train = plain_entry(declared_entry(dropping(), "train"));
   const WholeTensors expected =
       reference_answer(train, {{"x", kOnes}}, {{"seen", {{DType::kF64, {}}, {0}}}}, 1).outputs;
   for (const char* name : {"first", "second", "gradient"})
@@ -136,9 +136,10 @@ TEST_CASE("attention with dropout drops only in training") {
                             {{"seen", {{DType::kF64, {}}, {0}}}}, step)
         .outputs;
   };
-  const WholeTensors evaluated = answer(evaluate_entry(model, {}), 1);
+  const WholeTensors evaluated = answer(entry_named(model, "evaluate", {}), 1);
   CHECK(evaluated.at("dropped").values == evaluated.at("whole").values);
-  const WholeTensors trained = answer(train_entry(model, {}), 1), later = answer(train_entry(model, {}), 2);
+  const WholeTensors trained = answer(declared_entry(model, "train"), 1),
+                     later = answer(declared_entry(model, "train"), 2);
   CHECK(trained.at("whole").values == evaluated.at("whole").values);
   CHECK(trained.at("dropped").values != trained.at("whole").values);
   CHECK(later.at("dropped").values != trained.at("dropped").values);

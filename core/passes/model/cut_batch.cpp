@@ -1,65 +1,54 @@
-#include "core/model/microbatches.h"
+#include "core/passes/model/cut_batch.h"
 
-#include <map>
 #include <string>
 #include <utility>
 
-#include "core/model/microbatch_cut.h"
-#include "core/model/microbatch_loop.h"
+#include "core/graph/expand_composites.h"
+#include "core/model/training.h"
+#include "core/passes/model/microbatch_cut.h"
+#include "core/passes/model/microbatch_loop.h"
 
 namespace mtfc {
 namespace {
 
-// Adds copies of `nodes`, the operands of which are in `outside`, and notes their results there.
+// Adds copies of `nodes`, the operands of which are in `outside`, and notes their results there. Only if they are
+// `named` have these the names of the forward graph.
 TensorMap with_copies(GraphBuilder& builder, const LoopCut& cut, const std::vector<const Node*>& nodes,
-                      TensorMap outside) {
+                      TensorMap outside, bool named = true) {
   for (const Node* node : nodes) {
     std::vector<TensorId> operands;
     for (const TensorId id : node->operands) operands.push_back(outside[id]);
-    const std::vector<TensorId> results = builder.copy(cut.graph, *node, operands);
+    builder.set_origin(node->origin);
+    const std::vector<TensorId> results = named
+                                              ? builder.copy(cut.graph, *node, std::move(operands))
+                                              : builder.add(*node->op, std::move(operands), node->attributes);
     for (size_t i = 0; i < results.size(); ++i) outside[node->results[i]] = results[i];
   }
   return outside;
 }
 
-// Adds the loss with zeros in the place of the tensors that it is linear in. Its gradients by them do not
+// Differentiates the loss with zeros in the place of the tensors that it is linear in. Its gradients by them do not
 // depend on their values, and so can be computed before the loop.
-TensorId loss_of_zeros(GraphBuilder& builder, const LoopCut& cut, const TensorMap& outside,
-                       const std::vector<TensorId>& zeros) {
-  std::map<TensorId, TensorId> made;
-  for (size_t i = 0; i < zeros.size(); ++i) made[cut.tail.reduced[i]] = zeros[i];
-  for (const Node* node : cut.tail.nodes) {
-    std::vector<TensorId> operands;
-    for (const TensorId id : node->operands) {
-      const auto found = made.find(id);
-      operands.push_back(found == made.end() ? outside[id] : found->second);
-    }
-    builder.set_origin(node->origin);
-    const std::vector<TensorId> results = builder.add(*node->op, std::move(operands), node->attributes);
-    for (size_t i = 0; i < results.size(); ++i) made[node->results[i]] = results[i];
-  }
-  return made.at(cut.loss);
-}
-
-TailGradients differentiate_tail(GraphBuilder& builder, const LoopCut& cut, const TensorMap& outside) {
+TailGradients differentiate_tail(GraphBuilder& builder, const LoopCut& cut, TensorMap outside) {
   if (cut.stage(cut.loss) == Stage::kLoop) return {};
-  std::vector<TensorId> zeros;
+  std::vector<TensorId> in;
   for (const TensorId id : cut.tail.reduced) {
     builder.set_origin(cut.graph.producer(id).origin);
     const TensorType& type = cut.graph.type(id);
-    zeros.push_back(builder.op("broadcast", {builder.constant(0, type.dtype)}, {{"dims", type.dims}}));
+    in.push_back(builder.op("broadcast", {builder.constant(0, type.dtype)}, {{"dims", type.dims}}));
+    outside[id] = in.back();
   }
-  const TensorId loss = loss_of_zeros(builder, cut, outside, zeros);
-  std::vector<TensorId> in = zeros;
+  const size_t zeros = in.size();
+  const TensorId loss = with_copies(builder, cut, cut.tail.nodes, outside, false)[cut.loss];
   for (size_t i = 0; i < cut.trained.size(); ++i)
     if (cut.tail.uses_variables[i]) in.push_back(outside[cut.graph.find(cut.trained[i])]);
   builder.set_origin({"", cut.train.location, Phase::kBackward});
   std::vector<TensorId> gradients = builder.add_gradients(loss, in);
 
   TailGradients tail;
-  for (size_t i = 0, next = zeros.size(); i < cut.trained.size(); ++i)
+  for (size_t i = 0, next = zeros; i < cut.trained.size(); ++i)
     tail.by_variables.push_back(cut.tail.uses_variables[i] ? gradients[next++] : kNoTensor);
-  gradients.resize(zeros.size());
+  gradients.resize(zeros);
   tail.by_reduced = std::move(gradients);
   return tail;
 }
@@ -110,12 +99,10 @@ TensorMap with_loop_results(GraphBuilder& builder, const LoopCut& cut, const std
   return outside;
 }
 
-// The gradients of the loss by the trained variables. `sums` are those that the loop has added up.
-std::vector<TensorId> whole_gradients(GraphBuilder& builder, const LoopCut& cut,
-                                      const std::vector<TensorId>& sums, const TailGradients& tail) {
-  std::vector<TensorId> gradients;
+// Adds the gradients of the loss by the trained variables. `sums` are those that the loop has added up.
+void add_whole_gradients(GraphBuilder& builder, const LoopCut& cut, const std::vector<TensorId>& sums,
+                         const TailGradients& tail) {
   for (size_t i = 0; i < cut.trained.size(); ++i) {
-    const std::string name = cut.trained[i] + "/grad";
     // Only the gradient itself is split as the layout says of gradients. What it is made of stays as microbatches give
     // it.
     builder.set_origin({cut.trained[i] + kMicrobatchGradient, cut.train.location, Phase::kBackward});
@@ -125,25 +112,18 @@ std::vector<TensorId> whole_gradients(GraphBuilder& builder, const LoopCut& cut,
       gradient =
           builder.cast(rounded(builder, gradient), cut.graph.type(cut.graph.find(cut.trained[i])).dtype);
     if (cut.tail.uses_variables[i]) gradient = builder.op("add", {gradient, tail.by_variables[i]});
-    builder.name(gradient, name);
-    gradients.push_back(gradient);
+    builder.name(gradient, cut.trained[i] + "/grad");
   }
-  return gradients;
-}
-
-Microbatched results_of(const EntryGraph& forward, const TensorMap& outside,
-                        std::vector<TensorId> gradients) {
-  Microbatched made{forward.outputs, forward.assignments, std::move(gradients)};
-  made.outputs.pop_back();
-  for (NamedTensor& output : made.outputs) output.tensor = outside[output.tensor];
-  for (Assignment& assignment : made.assignments) assignment.value = outside[assignment.value];
-  return made;
 }
 
 }  // namespace
 
-Microbatched add_microbatches(GraphBuilder& builder, const EntryGraph& forward, const Model& model) {
+EntryGraph cut_batch(EntryGraph forward, const Model& model) {
+  if (!model.train || model.train->microbatches == 1) return forward;
+  // Random draws within composites are to be seen.
+  forward = expand_composites(std::move(forward), true);
   const LoopCut cut = find_cut(forward, model);
+  GraphBuilder builder;
   const TensorMap nothing(cut.graph.tensors().size(), kNoTensor);
   TensorMap outside = with_copies(builder, cut, cut.before, nothing);
   const TailGradients tail = differentiate_tail(builder, cut, outside);
@@ -152,11 +132,14 @@ Microbatched add_microbatches(GraphBuilder& builder, const EntryGraph& forward, 
   outside = with_loop_results(builder, cut, results, std::move(outside));
   const std::vector<TensorId> sums(results.end() - static_cast<std::ptrdiff_t>(cut.trained.size()),
                                    results.end());
-  std::vector<TensorId> gradients = whole_gradients(builder, cut, sums, tail);
+  add_whole_gradients(builder, cut, sums, tail);
   outside = with_copies(builder, cut, cut.after, std::move(outside));
   for (const auto& [name, id] : cut.graph.aliases())
     if (outside[id] != kNoTensor && builder.is_free(name)) builder.alias(outside[id], name);
-  return results_of(forward, outside, std::move(gradients));
+  for (NamedTensor& output : forward.outputs) output.tensor = outside[output.tensor];
+  for (Assignment& assignment : forward.assignments) assignment.value = outside[assignment.value];
+  forward.graph = std::move(builder).build();
+  return forward;
 }
 
 }  // namespace mtfc

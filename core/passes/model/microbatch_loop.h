@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/model/microbatch_cut.h"
+#include "core/passes/model/microbatch_cut.h"
 
 namespace mtfc {
 

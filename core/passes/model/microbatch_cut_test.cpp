@@ -1,4 +1,4 @@
-#include "core/model/microbatch_cut.h"
+#include "core/passes/model/microbatch_cut.h"
 
 #include <doctest/doctest.h>
 

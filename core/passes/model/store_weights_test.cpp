@@ -1,4 +1,4 @@
-#include "core/model/stored_weights.h"
+#include "core/passes/model/store_weights.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include "core/graph/op_registry.h"
 #include "core/op_rules/example.h"
 
-namespace mtfc::stored_weights_test {
+namespace mtfc::store_weights_test {
 namespace {
 
 const Dim kBatch = dim_of("batch=5"), kVocab = dim_of("vocab=11"), kWide = dim_of("model=7"),
@@ -70,7 +70,7 @@ DType dtype(const Model& model, const std::string& name) {
 }  // namespace
 
 TEST_CASE("weights that only products and gathers read are stored in fewer bits, and all else stays f32") {
-  const Model stored = with_stored_weights(decoding_model(), WeightFormat::kBF16);
+  const Model stored = store_weights(decoding_model(), WeightFormat::kBF16);
   CHECK(stored.variables.size() == 5);
   CHECK(find(stored, "table")->type == TensorType{DType::kBF16, kTable.dims});
   CHECK(find(stored, "layer")->type == TensorType{DType::kBF16, kLayer.dims});
@@ -81,7 +81,7 @@ TEST_CASE("weights that only products and gathers read are stored in fewer bits,
 }
 
 TEST_CASE("the rows of int8 weights have scales, where all uses agree on what a row is") {
-  const Model stored = with_stored_weights(decoding_model(), WeightFormat::kInt8);
+  const Model stored = store_weights(decoding_model(), WeightFormat::kInt8);
   CHECK(find(stored, "table")->type == TensorType{DType::kI8, kTable.dims});
   CHECK(find(stored, "table")->scale == "table.scale");
   CHECK(find(stored, "table.scale")->type == TensorType{DType::kF32, {kVocab}});
@@ -93,8 +93,8 @@ TEST_CASE("the rows of int8 weights have scales, where all uses agree on what a 
 
 TEST_CASE("weights in f32 leave the model as it is") {
   const Model model = decoding_model();
-  const Model same = with_stored_weights(model, WeightFormat::kF32);
+  const Model same = store_weights(model, WeightFormat::kF32);
   CHECK(to_string(same.decode->graph) == to_string(model.decode->graph));
 }
 
-}  // namespace mtfc::stored_weights_test
+}  // namespace mtfc::store_weights_test

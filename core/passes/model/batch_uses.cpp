@@ -1,4 +1,4 @@
-#include "core/model/batch_uses.h"
+#include "core/passes/model/batch_uses.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,11 +1,11 @@
-#include "core/model/microbatch_loop.h"
+#include "core/passes/model/microbatch_loop.h"
 
 #include <algorithm>
 #include <variant>
 
 #include "core/diagnostics/error.h"
 #include "core/graph/reachability.h"
-#include "core/model/microbatches.h"
+#include "core/model/training.h"
 
 namespace mtfc {
 namespace {

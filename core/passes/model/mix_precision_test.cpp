@@ -1,4 +1,4 @@
-#include "core/model/precision.h"
+#include "core/passes/model/mix_precision.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/remove_dead.h"
 
-namespace mtfc::precision_test {
+namespace mtfc::mix_precision_test {
 namespace {
 
 const Dim kBatch = dim_of("batch=5"), kIn = dim_of("io=7"), kOut = dim_of("classes=3");
@@ -49,7 +49,7 @@ struct Classifier {
 
 TEST_CASE("products and activations are bf16; variables, statistics, logits and the loss f32") {
   Classifier mixed;
-  mixed.model = with_precision(std::move(mixed.model), {});
+  mixed.model = mix_precision(std::move(mixed.model), {});
   for (const char* name : {"h", "moved", "normed", "w/bf16", "v/bf16", "bias/bf16", "x/bf16"}) {
     CAPTURE(name);
     CHECK(mixed.dtype(name) == DType::kBF16);
@@ -70,7 +70,7 @@ TEST_CASE("a pattern matches further names of a tensor") {
     Classifier mixed;
     Precision precision;
     if (is_asked) precision.tensors = {{"shift*", DType::kF32}};
-    mixed.model = with_precision(std::move(mixed.model), precision);
+    mixed.model = mix_precision(std::move(mixed.model), precision);
     CHECK(mixed.dtype("moved") == (is_asked ? DType::kF32 : DType::kBF16));
   }
 }
@@ -78,8 +78,8 @@ TEST_CASE("a pattern matches further names of a tensor") {
 TEST_CASE("the first pattern that matches a tensor decides") {
   Classifier mixed;
   mixed.model =
-      with_precision(std::move(mixed.model),
-                     {.tensors = {{"moved", DType::kF32}, {"logits", DType::kBF16}, {"**", DType::kF32}}});
+      mix_precision(std::move(mixed.model),
+                    {.tensors = {{"moved", DType::kF32}, {"logits", DType::kBF16}, {"**", DType::kF32}}});
   for (const char* name : {"h", "moved", "normed"}) {
     CAPTURE(name);
     CHECK(mixed.dtype(name) == DType::kF32);
@@ -100,7 +100,7 @@ TEST_CASE("tensors of other dtypes stay as they are, and a variable keeps what i
   model.outputs = {{"twice", twice}};
   model.assignments = {{"seen", product, {}}};
   model.graph = std::move(b).build();
-  const Model mixed = with_precision(std::move(model), {});
+  const Model mixed = mix_precision(std::move(model), {});
   CHECK(mixed.graph.type(mixed.outputs[0].tensor).dtype == DType::kF64);
   CHECK(mixed.graph.type(mixed.assignments[0].value).dtype == DType::kF32);
   CHECK(mixed.graph.type(mixed.graph.find("product")).dtype == DType::kBF16);
@@ -118,7 +118,7 @@ TEST_CASE("gradients of variables are kept as they are before they are rounded")
     Model model;
     model.outputs = {{"w/grad", gradient}};
     model.graph = std::move(b).build();
-    const Model mixed = with_precision(std::move(model), {.gradients = dtype});
+    const Model mixed = mix_precision(std::move(model), {.gradients = dtype});
     EntryGraph entry{.name = "evaluate", .graph = mixed.graph, .outputs = mixed.outputs, .assignments = {}};
     entry = remove_dead(expand_gradients(std::move(entry)));
     const Node& made = entry.graph.producer(entry.outputs[0].tensor);
@@ -135,7 +135,7 @@ TEST_CASE("what is gathered from a variable is an activation") {
   Model model;
   model.outputs = {{"found", found}};
   model.graph = std::move(b).build();
-  const Model mixed = with_precision(std::move(model), {});
+  const Model mixed = mix_precision(std::move(model), {});
   CHECK(mixed.outputs[0].tensor == mixed.graph.find("found"));
   CHECK(mixed.graph.type(mixed.outputs[0].tensor).dtype == DType::kBF16);
   CHECK(mixed.graph.type(mixed.graph.find("table")).dtype == DType::kF32);
@@ -154,7 +154,7 @@ TEST_CASE("a constant beyond bf16 becomes its largest number, and casts leave na
   Model model;
   model.outputs = {{"masked", masked}, {"w/bf16", other}};
   model.graph = std::move(b).build();
-  const Model mixed = with_precision(std::move(model), {});
+  const Model mixed = mix_precision(std::move(model), {});
   const Graph& graph = mixed.graph;
   CHECK(graph.constant_value(graph.producer(mixed.outputs[0].tensor).operands[2]) == -kLargestBf16);
   CHECK(mixed.outputs[1].tensor == graph.find("w/bf16"));
@@ -162,4 +162,4 @@ TEST_CASE("a constant beyond bf16 becomes its largest number, and casts leave na
 }
 
 }  // namespace
-}  // namespace mtfc::precision_test
+}  // namespace mtfc::mix_precision_test

@@ -1,7 +1,7 @@
 #pragma once
 // The cut of a forward graph at the loop over microbatches: it says which tensors are computed before the
 // loop, which once in each of its rounds, and which after it. The cut is found before anything is built, from
-// how the tensors use the rows of the batch (core/model/batch_uses.h).
+// how the tensors use the rows of the batch (core/passes/model/batch_uses.h).
 //
 //   y = f(x, w)               loop    row by row
 //   mean = reduce_mean(y)     loop    each round gives the mean over its own rows
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/graph/entry_graph.h"
-#include "core/model/batch_uses.h"
 #include "core/model/model.h"
+#include "core/passes/model/batch_uses.h"
 
 namespace mtfc {
 

@@ -13,26 +13,11 @@
 //
 // As Mesh-TensorFlow's master, slice and activation types: f32, bf16 and bf16.
 
-#include <string>
-#include <vector>
-
 #include "core/model/model.h"
 
 namespace mtfc {
 
-/// The dtype that is asked for the tensors that a pattern matches (core/tensors/name_pattern.h).
-struct TensorPrecision {
-  std::string pattern;
-  DType dtype = DType::kF32;  // f32 or bf16
-};
-
-struct Precision {
-  /// Gradients of variables: bf16, so that devices add them in bf16, or f32, before they are rounded.
-  DType gradients = DType::kBF16;
-  std::vector<TensorPrecision> tensors = {};  // the first that matches decides
-};
-
 /// The model in mixed precision. Tensors of other dtypes than f32 stay as they are.
-Model with_precision(Model model, const Precision& precision);
+Model mix_precision(Model model, const Precision& precision);
 
 }  // namespace mtfc

@@ -1,4 +1,4 @@
-#include "core/model/precision.h"
+#include "core/passes/model/mix_precision.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/op_registry.h"
+#include "core/model/model_graphs.h"
 #include "core/tensors/name_pattern.h"
 
 namespace mtfc {
@@ -34,10 +35,6 @@ bool adds_up(const Graph& graph, const Node& node) {
   return node.op->family == Family::kReduction && (node.op->traits.averages || !node.op->linear_in.empty());
 }
 
-bool reads_logits(const Node& node) {
-  return node.kind == NodeKind::kComposite && node.composite->reads_logits;
-}
-
 // The tensors that only lead to the tensors of `wide`, or straight to a softmax.
 PerTensor<bool> leads_to_loss(const Graph& graph, const std::vector<TensorId>& wide) {
   PerTensor<bool> is_wide(graph.tensors().size(), false), is_read(graph.tensors().size(), false),
@@ -50,36 +47,33 @@ PerTensor<bool> leads_to_loss(const Graph& graph, const std::vector<TensorId>& w
       is_wide[id] = std::find(wide.begin(), wide.end(), id) != wide.end() || (is_read[id] && !is_narrow[id]);
       all_wide = all_wide && is_wide[id];
     }
+    const bool reads_logits = node.kind == NodeKind::kComposite && node.composite->reads_logits;
     const bool passes_on =
         all_wide && (node.kind == NodeKind::kOp || node.kind == NodeKind::kComposite) && !is_product(node);
     for (size_t i = 0; i < node.operands.size(); ++i) {
       is_read[node.operands[i]] = true;
       const bool is_differentiated = node.kind == NodeKind::kGradients && i == 0;
-      if (!passes_on && !is_differentiated && !(reads_logits(node) && i == 0))
-        is_narrow[node.operands[i]] = true;
+      if (!passes_on && !is_differentiated && !(reads_logits && i == 0)) is_narrow[node.operands[i]] = true;
     }
   }
   return is_wide;
 }
 
-std::string name_of(const Graph& graph, TensorId id) {
-  return graph.tensor(id).name;
-}
+using DTypes = std::map<std::string_view, DType>;  // of variables by their names
 
 // Builds one graph anew.
 class MixedGraph {
  public:
-  MixedGraph(const Graph& graph, const Precision& precision, const std::vector<TensorId>& wide)
+  MixedGraph(const Graph& graph, const Precision& precision, const DTypes& variables,
+             const std::vector<TensorId>& wide)
       : from_(graph),
         precision_(precision),
+        variables_(variables),
         wide_(leads_to_loss(graph, wide)),
         map_(graph.tensors().size(), kNoTensor) {
     if (precision.tensors.empty()) return;
     for (const auto& [name, id] : graph.aliases()) further_names_.emplace(id, name);
   }
-
-  /// The leaf of this name is bf16 in the new graph.
-  void narrow_leaf(const std::string& name) { narrow_leaves_.push_back(name); }
 
   void build() {
     for (const Node& node : from_.nodes()) {
@@ -123,8 +117,9 @@ class MixedGraph {
     Attributes attributes = {{"dtype", dtype}};
     if (precision_.gradients == DType::kF32 && b_.graph().producer(id).kind == NodeKind::kVariable)
       attributes.set("keep_gradient", true);
-    made = value ? b_.constant(within(*value, dtype), dtype)
-                 : b_.add(op_named("cast"), {id}, attributes, {free_name(name_of(b_.graph(), id), dtype)})[0];
+    made =
+        value ? b_.constant(within(*value, dtype), dtype)
+              : b_.add(op_named("cast"), {id}, attributes, {free_name(b_.graph().tensor(id).name, dtype)})[0];
     b_.set_origin(here);
     set_role(made, dtype == DType::kBF16 ? Role::kActivation : Role::kWide);
     return made;
@@ -146,7 +141,7 @@ class MixedGraph {
   std::optional<DType> asked(const Node& node) const {
     for (const TensorId id : node.results)
       for (const TensorPrecision& tensor : precision_.tensors) {
-        if (matches_name(tensor.pattern, name_of(from_, id))) return tensor.dtype;
+        if (matches_name(tensor.pattern, from_.tensor(id).name)) return tensor.dtype;
         for (auto [at, end] = further_names_.equal_range(id); at != end; ++at)
           if (matches_name(tensor.pattern, at->second)) return tensor.dtype;
       }
@@ -185,8 +180,10 @@ class MixedGraph {
       case NodeKind::kVariable:
         return add_leaf(node);
       case NodeKind::kGradients:
-        return keep(node, b_.add_gradients(operands[0], {operands.begin() + 1, operands.end()}, names(node)),
-                    Role::kWide);
+        return keep(
+            node,
+            b_.add_gradients(operands[0], {operands.begin() + 1, operands.end()}, from_.names(node.results)),
+            Role::kWide);
       case NodeKind::kLoop:
         return add_loop(node, std::move(operands));
       case NodeKind::kOp:
@@ -198,28 +195,28 @@ class MixedGraph {
   void add_leaf(const Node& node) {
     TensorType type = from_.type(node.results[0]);
     const std::string& name = from_.tensor(node.results[0]).name;
-    if (std::find(narrow_leaves_.begin(), narrow_leaves_.end(), name) != narrow_leaves_.end())
-      type.dtype = DType::kBF16;
-    keep(node, {node.kind == NodeKind::kInput ? b_.add_input(name, type) : b_.add_variable(name, type)},
-         Role::kNeutral);
+    if (node.kind == NodeKind::kInput) return keep(node, {b_.add_input(name, type)}, Role::kNeutral);
+    if (const auto declared = variables_.find(name); declared != variables_.end())
+      type.dtype = declared->second;
+    keep(node, {b_.add_variable(name, type)}, Role::kNeutral);
   }
 
   // Loops carry f32.
   void add_loop(const Node& node, std::vector<TensorId> operands) {
     for (size_t i = 0; i < operands.size(); ++i)
       operands[i] = as(operands[i], from_.type(node.operands[i]).dtype);
-    const GraphLoop& loop = *node.loop;
-    auto mixed =
-        std::make_shared<GraphLoop>(GraphLoop{part(loop.condition), part(loop.body), loop.times, loop.sums});
-    keep(node, b_.add_loop(std::move(mixed), std::move(operands), names(node)), Role::kWide);
+    auto mixed = std::make_shared<GraphLoop>(with_changed_parts(
+        *node.loop, "", [&](EntryGraph part, const GraphLoop&) { return mixed_part(std::move(part)); }));
+    keep(node, b_.add_loop(std::move(mixed), std::move(operands), from_.names(node.results)), Role::kWide);
   }
 
-  LoopPart part(const LoopPart& old) const {
-    MixedGraph mixed(old.graph, precision_, {});
+  EntryGraph mixed_part(EntryGraph part) const {
+    MixedGraph mixed(part.graph, precision_, variables_, {});
     mixed.build();
-    std::vector<TensorId> results;
-    for (const TensorId id : old.results) results.push_back(mixed.at(id, old.graph.type(id).dtype));
-    return {std::move(mixed).take(), std::move(results)};
+    for (NamedTensor& output : part.outputs)
+      output.tensor = mixed.at(output.tensor, part.graph.type(output.tensor).dtype);
+    part.graph = std::move(mixed).take();
+    return part;
   }
 
   void add_operation(const Node& node, std::vector<TensorId> operands) {
@@ -240,13 +237,14 @@ class MixedGraph {
                              from_.type(node.results[0]).dtype == DType::kF32;
     const std::vector<TensorId> results =
         is_gathered ? b_.add(*node.op, std::move(operands), std::move(attributes),
-                             {free_name(name_of(from_, node.results[0]), DType::kF32)})
-        : node.op   ? b_.add(*node.op, std::move(operands), std::move(attributes), names(node))
-                    : b_.add(*node.composite, std::move(operands), std::move(attributes), names(node));
+                             {free_name(from_.tensor(node.results[0]).name, DType::kF32)})
+        : node.op
+            ? b_.add(*node.op, std::move(operands), std::move(attributes), from_.names(node.results))
+            : b_.add(*node.composite, std::move(operands), std::move(attributes), from_.names(node.results));
     keep(node, results, role);
     if (!is_gathered) return;
     map_[node.results[0]] = as(results[0], DType::kBF16);
-    b_.name(map_[node.results[0]], name_of(from_, node.results[0]));
+    b_.name(map_[node.results[0]], from_.tensor(node.results[0]).name);
   }
 
   // True if the node's result is f32 where its operands are bf16.
@@ -265,67 +263,46 @@ class MixedGraph {
     }
   }
 
-  std::vector<std::string> names(const Node& node) const {
-    std::vector<std::string> names;
-    for (const TensorId id : node.results) names.push_back(name_of(from_, id));
-    return names;
-  }
-
   const Graph& from_;
   std::multimap<TensorId, std::string> further_names_;  // of its tensors, where precision is stated for some
   const Precision& precision_;
+  const DTypes& variables_;
   const PerTensor<bool> wide_;
   PerTensor<TensorId> map_;
   GraphBuilder b_;
   std::vector<Role> roles_;  // of the tensors of the new graph
   std::map<std::pair<TensorId, DType>, TensorId> casts_;
-  std::vector<std::string> narrow_leaves_;
 };
 
-// Casts the values of assignments to the dtypes of their variables.
-void map_assignments(MixedGraph& mixed, std::vector<Assignment>& assignments,
-                     const std::vector<VariableDecl>& variables) {
-  std::map<std::string_view, DType> dtypes;
-  for (const VariableDecl& variable : variables) dtypes.emplace(variable.name, variable.type.dtype);
-  for (Assignment& assignment : assignments)
-    assignment.value = mixed.at(assignment.value, dtypes.at(assignment.variable));
-}
-
-void mix_decode(DecodeSpec& decode, const Precision& precision) {
-  MixedGraph mixed(decode.graph, precision, {decode.logits});
-  for (VariableDecl& cache : decode.caches) {
-    if (cache.type.dtype != DType::kF32) continue;
-    cache.type.dtype = DType::kBF16;
-    mixed.narrow_leaf(cache.name);
-  }
+// Outputs without names, the loss and the logits, stay f32, and variables are assigned tensors of their dtypes.
+EntryGraph mixed_entry(EntryGraph entry, const Precision& precision, const DTypes& variables) {
+  std::vector<TensorId> wide;
+  for (const NamedTensor& output : entry.outputs)
+    if (output.name.empty()) wide.push_back(output.tensor);
+  MixedGraph mixed(entry.graph, precision, variables, wide);
   mixed.build();
-  map_assignments(mixed, decode.assignments, decode.caches);
-  decode.logits = mixed.at(decode.logits, decode.graph.type(decode.logits).dtype);
-  decode.graph = std::move(mixed).take();
+  for (Assignment& assignment : entry.assignments)
+    assignment.value = mixed.at(assignment.value, variables.at(assignment.variable));
+  for (NamedTensor& output : entry.outputs)
+    output.tensor = output.name.empty() ? mixed.at(output.tensor, entry.graph.type(output.tensor).dtype)
+                                        : mixed.at(output.tensor);
+  entry.graph = std::move(mixed).take();
+  return entry;
 }
 
 }  // namespace
 
-Model with_precision(Model model, const Precision& precision) {
-  std::vector<TensorId> wide;
-  if (model.train) wide.push_back(model.train->loss);
-  MixedGraph mixed(model.graph, precision, wide);
-  mixed.build();
-  map_assignments(mixed, model.assignments, model.variables);
-  for (NamedTensor& output : model.outputs) output.tensor = mixed.at(output.tensor);
-  if (model.train) model.train->loss = mixed.at(model.train->loss, model.graph.type(model.train->loss).dtype);
-  if (model.decode) {
-    const std::vector<VariableDecl>& caches = model.decode->caches;
-    mix_decode(*model.decode, precision);
-    const auto as_cache = [&](TensorId tensor, const std::string& name) {
-      const auto cache = std::find_if(caches.begin(), caches.end(),
-                                      [&](const VariableDecl& decl) { return decl.name == name; });
-      return mixed.at(tensor, cache->type.dtype);
-    };
-    for (HeldTensor& held : model.decode->held) held.tensor = as_cache(held.tensor, held.cache);
-    for (PromptTensor& prompt : model.decode->prompt) prompt.tensor = as_cache(prompt.tensor, prompt.cache);
-  }
-  model.graph = std::move(mixed).take();
+Model mix_precision(Model model, const Precision& precision) {
+  std::vector<EntryGraph> graphs = graphs_of(model);
+  DTypes variables;
+  for (const VariableDecl& variable : model.variables) variables.emplace(variable.name, variable.type.dtype);
+  if (model.decode)
+    for (VariableDecl& cache : model.decode->caches) {
+      if (cache.type.dtype == DType::kF32) cache.type.dtype = DType::kBF16;
+      variables.emplace(cache.name, cache.type.dtype);
+    }
+  for (EntryGraph& entry : graphs) entry = mixed_entry(std::move(entry), precision, variables);
+  set_graphs(model, std::move(graphs));
   return model;
 }
 
