@@ -274,10 +274,12 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
 }
 
 // The ways to choose plans for hardware that are worth comparing: by seconds, by bytes, and by seconds where kernels
-// hide what they may: slices, and most of the collectives that only updates of weights wait for. Rules leave few of
-// these open, so that by rules the third way keeps to them as far as it can.
+// hide what they may: slices, and most of the collectives that only updates of weights wait for. By rules, one more way
+// keeps to them as far as it can.
 std::vector<PlanWay> ways_to_choose(bool by_rules) {
-  return {{true}, {}, {true, by_rules ? 0 : 0.9, by_rules, true}};
+  std::vector<PlanWay> ways = {{true}, {}, {true, 0.9, false, true}};
+  if (by_rules) ways.push_back({true, 0, true, true});
+  return ways;
 }
 
 // The different plans that these ways choose. A way whose plan cannot be chosen is passed over. Of rules that leave
