@@ -35,14 +35,10 @@ bool is_empty(const RematSet& remade) {
   return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
 }
 
-// The training step that is to fit, and how its time is predicted.
-struct FitTask {
-  const PreparedModel& model;
-  const Layout& layout;
-  int64_t limit;  // bytes a device
-  const Hardware& hardware;
-  FitEffort effort;
-};
+// The program of all entry points that are asked for, by the plan.
+Program compiled(const FitTask& task, const Plan& plan) {
+  return task.whole && plan == Plan() ? *task.whole : task.model.compile(task.layout, {}, plan);
+}
 
 class Fitting {
  public:
@@ -66,6 +62,13 @@ class Fitting {
     return least;
   }
 
+  // The program of a choice that fits, by `plan`, which says the choice.
+  Program made(const RematSet& choice, const Plan& plan) && {
+    const bool is_whole = task_.model.options().entries == std::vector<std::string>{kTrain};
+    if (is_whole && last_ && last_->first == choice) return std::move(last_->second);
+    return compiled(task_, plan);
+  }
+
  private:
   int64_t peak(const RematSet& remade) {
     const RematSet made = graph_.effective(remade);
@@ -73,8 +76,10 @@ class Fitting {
     if (known != peaks_.end()) return known->second;
     Plan trial = plan_;
     trial.recomputed.merge(graph_.names(made));
-    const int64_t bytes = task_.model.compile(task_.layout, {kTrain}, trial).arena_bytes();
+    Program program = task_.model.compile(task_.layout, {kTrain}, trial);
+    const int64_t bytes = program.arena_bytes();
     peaks_.emplace(made, bytes);
+    if (bytes <= limit_) last_ = {made, std::move(program)};
     return bytes;
   }
   bool fits(const RematSet& remade) { return peak(remade) <= limit_; }
@@ -262,6 +267,7 @@ class Fitting {
   int64_t memory_;
   FitEffort effort_;
   std::map<RematSet, int64_t> peaks_;
+  std::optional<std::pair<RematSet, Program>> last_;  // that fits
 };
 
 // Returns the seconds at which the convex hull of all choices keeps `budget` bytes. No choice that keeps as little
@@ -303,16 +309,16 @@ double step_seconds(const Program& program, const Hardware& hardware) {
 
 // Compiles without rings other than those of `plan`.
 FittedProgram recomputed_within(const FitTask& task, const Plan& plan) {
-  const auto& [model, layout, limit, hardware, effort] = task;
-  FittedProgram fitted{model.compile(layout, {}, plan)};
+  const int64_t limit = task.limit;
+  FittedProgram fitted{compiled(task, plan)};
   const EntryPoint* train = fitted.program.find(kTrain);
   if (!train || train->arena_bytes <= limit) return fitted;
   Recomputation made;
   made.memory_before = train->arena_bytes;
   made.least_memory = least_memory(fitted.program, *train);
-  made.step_before_s = step_seconds(fitted.program, hardware);
-  const std::vector<PreparedModel::Part> parts = model.parts(kTrain, plan);
-  const RematGraph graph(parts, fitted.program, *train, hardware);
+  made.step_before_s = step_seconds(fitted.program, task.hardware);
+  const std::vector<PreparedModel::Part> parts = task.model.parts(kTrain, plan);
+  const RematGraph graph(parts, fitted.program, *train, task.hardware);
   // Only what is computed again is new, if a plan was chosen.
   Plan again = train->plan ? with_shardings(plan, fitted.program, *train) : plan;
   again.way = fitted.program.plan.way;
@@ -324,16 +330,16 @@ FittedProgram recomputed_within(const FitTask& task, const Plan& plan) {
   }
   const RematSet remade = graph.effective(*choice);
   made.seconds = graph.seconds(remade);
-  made.least_seconds = bound_at_peak(parts, fitted.program, limit, hardware);
+  made.least_seconds = bound_at_peak(parts, fitted.program, limit, task.hardware);
   made.is_best = fitting.is_exact();
   for (size_t t = 0; t < graph.size(); ++t)
     if (remade[t]) made.tensors.emplace(graph.name(t), graph.bytes(t));
   again.recomputed.merge(graph.names(remade));
-  fitted.program = model.compile(layout, {}, again);
+  fitted.program = std::move(fitting).made(remade, again);
   for (EntryPoint& entry : fitted.program.entry_points)
     if (again.tensors.contains(entry.name)) entry.plan.reset();  // hardly anything was left to choose
   made.memory = fitted.program.find(kTrain)->arena_bytes;
-  made.step_s = step_seconds(fitted.program, hardware);
+  made.step_s = step_seconds(fitted.program, task.hardware);
   // A plan that keeps to its shardings may fit as it is.
   if (!made.tensors.empty()) fitted.recomputation = std::move(made);
   return fitted;
@@ -401,10 +407,10 @@ Plan scattering_plan() {
 
 // Without a limit, microbatches scatter gradients that do not fit into `memory`; 0 stands for none.
 FittedProgram compile_unlimited(const FitTask& task, int64_t memory) {
-  FittedProgram whole{task.model.compile(task.layout)};
+  FittedProgram whole{compiled(task, {})};
   const int64_t needed = training_memory(whole.program);
   if (memory == 0 || needed <= memory) return whole;
-  FittedProgram scattered{task.model.compile(task.layout, {}, scattering_plan())};
+  FittedProgram scattered{compiled(task, scattering_plan())};
   if (training_memory(scattered.program) >= needed) return whole;
   scattered.scattered_from = needed;
   return scattered;
@@ -428,17 +434,19 @@ FittedProgram compile_limited(const FitTask& task) {
 
 }  // namespace
 
+FittedProgram compile_within(const FitTask& task) {
+  const bool scatters = may_scatter(task.model.model(), task.layout);
+  if (task.limit > 0) return scatters ? compile_limited(task) : fitted_within(task, {});
+  const Hardware* const chosen_for = task.model.options().hardware;
+  return compile_unlimited(task, scatters && chosen_for ? memory_of(*chosen_for) : 0);
+}
+
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware, FitEffort effort) {
-  const bool scatters = may_scatter(model, layout);
-  if (limit == 0 && !scatters) return {compile(model, layout, options)};
+  if (limit == 0 && !may_scatter(model, layout)) return {compile(model, layout, options)};
   const ResolvedLayout resolved(model, layout, options);
   const PreparedModel prepared(model, options.unwatched(), resolved.annotations);
-  const FitTask task{prepared, resolved.layout, limit, hardware, effort};
-  const int64_t memory = options.hardware ? memory_of(*options.hardware) : 0;
-  FittedProgram made = limit == 0 ? compile_unlimited(task, memory)
-                       : scatters ? compile_limited(task)
-                                  : fitted_within(task, {});
+  FittedProgram made = compile_within({prepared, resolved.layout, limit, hardware, effort});
   // Once more, for those who watch.
   if (options.is_watched()) compile(model, layout, options, made.program.plan);
   return made;

@@ -52,4 +52,17 @@ struct FittedProgram {
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware, FitEffort effort = FitEffort::kFull);
 
+/// A training step that is to fit, of a model that is prepared already.
+struct FitTask {
+  const PreparedModel& model;
+  const Layout& layout;  // as ResolvedLayout makes it, with the annotations of which `model` knows
+  int64_t limit;         // bytes a device; 0 for none
+  const Hardware& hardware;
+  FitEffort effort = FitEffort::kFull;
+  std::optional<Program> whole = {};  // the program without a limit, if it is known
+};
+
+/// The same. Nobody is told of the way to the program.
+FittedProgram compile_within(const FitTask& task);
+
 }  // namespace mtfc

@@ -94,6 +94,8 @@ class PreparedModel {
   /// The model is only referred to. `annotations` are those of the layouts to come.
   PreparedModel(const Model& model, const CompileOptions& options, Annotations annotations = {});
   ~PreparedModel();
+  const Model& model() const { return model_; }
+  const CompileOptions& options() const { return options_; }
   /// An entry point as it is before the layout decides anything.
   struct Entry {
     EntryGraph graph;

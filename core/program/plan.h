@@ -24,6 +24,8 @@ struct PlanWay {
   double hidden = 0;          // the share of a collective that kernels hide if they can
   bool keeps_rules = false;   // operands are taken as rules split them before anything else is compared
   bool fuses_slices = false;  // slices take no time, as if kernels did their work; or else that of a step
+
+  bool operator==(const PlanWay&) const = default;
 };
 
 /// A plan decides nothing where it says nothing: the chooser (core/choice/choose_plan.h) does.
@@ -43,6 +45,8 @@ struct Plan {
 
   /// The shardings of the tensors of an entry point.
   const Shardings& of(const std::string& entry) const;
+
+  bool operator==(const Plan&) const = default;
 };
 
 /// `plan`, which keeps to the shardings of the program's variables and caches besides.
