@@ -80,7 +80,7 @@ class Elimination {
     }
     NetworkSolution solution;
     solution.bound = constant_;
-    solution.values.assign(network_.variables(), 0);
+    for (const std::vector<int>& values : values_) solution.values.push_back(values[0]);
     for (size_t i = order_.size(); i-- > 0;) decide(order_[i], solution.values);
     solution.cost = network_.cost_of(solution.values);
     return solution;
@@ -250,6 +250,10 @@ class Elimination {
   void fill_queue() {
     weights_.resize(network_.variables());
     for (size_t v = 0; v < weights_.size(); ++v) {
+      if (values_[v].size() == 1 && at_[v].empty()) {  // it is decided
+        constant_ += unary_[v][0];
+        continue;
+      }
       weights_[v] = weight(static_cast<int>(v));
       queue_.emplace(weights_[v], static_cast<int>(v));
     }

@@ -1,6 +1,7 @@
 #include "core/choice/form_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/diagnostics/stop.h"
@@ -23,6 +24,39 @@ std::vector<Sharding> distinct(const std::vector<Sharding>& forms) {
   for (const Sharding& form : forms)
     if (std::find(found.begin(), found.end(), form) == found.end()) found.push_back(form);
   return found;
+}
+
+// The forms of a set in the order in which they are made, each with the one that it is made from; nothing stands for
+// the form that is given.
+struct MadeSet {
+  PlanCost cost = PlanCost::impossible();
+  std::vector<std::pair<size_t, std::optional<size_t>>> steps = {};
+};
+
+// The cheapest way to make the forms at the positions `set`. `first`: in row `given`, the costs of making each from the
+// form that is given; `between`: from one another.
+MadeSet cheapest_making(const std::vector<size_t>& set, const PairCosts& first, size_t given,
+                        const PairCosts& between) {
+  if (set.size() == 1) return {first.at(given, set[0]), {{set[0], std::nullopt}}};
+  std::vector<size_t> order(set.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  MadeSet best;
+  do {
+    MadeSet way{PlanCost(), {}};
+    for (const size_t i : order) {
+      PlanCost least = first.at(given, set[i]);
+      std::optional<size_t> source;
+      for (const auto& [form, unused] : way.steps)
+        if (const PlanCost cost = between.at(form, set[i]); cost < least) {
+          least = cost;
+          source = form;
+        }
+      way.cost += least;
+      way.steps.emplace_back(set[i], source);
+    }
+    if (best.steps.empty() || way.cost < best.cost) best = std::move(way);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
 }
 
 }  // namespace
@@ -63,45 +97,40 @@ std::shared_ptr<const PairCosts> FormTable::moves(const Held& tensor, FormsId gi
   std::shared_ptr<const PairCosts>& known = moves_[key];
   if (known) return known;
   const std::vector<Sharding>&from = lists_[given], &to = lists_[needed];
+  if (!tensor.fixed) return known = std::make_shared<PairCosts>(moves(tensor, from, to));
+  const PairCosts first = moves(tensor, from, {*tensor.fixed}), then = moves(tensor, {*tensor.fixed}, to);
   auto made = std::make_shared<PairCosts>(from.size(), to.size());
-  for (size_t i = 0; i < from.size(); ++i) {
-    check_stop();
-    for (size_t j = 0; j < to.size(); ++j)
-      made->at(i, j) = tensor.fixed
-                           ? move(tensor, from[i], *tensor.fixed) + move(tensor, *tensor.fixed, to[j])
-                           : move(tensor, from[i], to[j]);
-  }
+  for (size_t i = 0; i < from.size(); ++i)
+    for (size_t j = 0; j < to.size(); ++j) made->at(i, j) = first.at(i, 0) + then.at(0, j);
   return known = std::move(made);
 }
 
 FormTable::Making FormTable::making(const Held& tensor, const Sharding& from,
                                     const std::vector<Sharding>& set) const {
-  std::vector<size_t> order(set.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  Making best{PlanCost::impossible(), {}};
-  do {
-    Making way;
-    std::vector<const Sharding*> held = {&from};
-    for (const size_t i : order) {
-      PlanCost least = PlanCost::impossible();
-      const Sharding* source = nullptr;
-      for (const Sharding* form : held)
-        if (const PlanCost cost = move(tensor, *form, set[i]); !source || cost < least) {
-          least = cost;
-          source = form;
-        }
-      way.cost += least;
-      if (set[i] != from) way.steps.emplace_back(set[i], *source);
-      held.push_back(&set[i]);
-    }
-    if (best.steps.empty() || way.cost < best.cost) best = std::move(way);
-  } while (std::next_permutation(order.begin(), order.end()));
-  return best;
+  std::vector<size_t> all(set.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  const PairCosts first = moves(tensor, {from}, set), between = moves(tensor, set, set);
+  const MadeSet best = cheapest_making(all, first, 0, between);
+  Making made{best.cost, {}};
+  for (const auto& [form, source] : best.steps)
+    if (set[form] != from) made.steps.emplace_back(set[form], source ? set[*source] : from);
+  return made;
 }
 
-// Sets of which no form can be made from another one for nothing.
-std::vector<std::vector<Sharding>> FormTable::sets_of(const Held& tensor, const std::vector<Sharding>& forms,
-                                                      size_t users) const {
+// The costs of all moves between two lists of forms.
+PairCosts FormTable::moves(const Held& tensor, const std::vector<Sharding>& from,
+                           const std::vector<Sharding>& to) const {
+  PairCosts costs(from.size(), to.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    check_stop();
+    for (size_t j = 0; j < to.size(); ++j) costs.at(i, j) = move(tensor, from[i], to[j]);
+  }
+  return costs;
+}
+
+// Sets of positions in `forms`: those of which no form can be made from another one for nothing.
+std::vector<std::vector<size_t>> FormTable::sets_of(const Held& tensor, const std::vector<Sharding>& forms,
+                                                    size_t users) const {
   const size_t count = forms.size();
   std::vector<std::vector<bool>> gives(count, std::vector<bool>(count));
   for (size_t i = 0; i < count; ++i) {
@@ -122,12 +151,28 @@ std::vector<std::vector<Sharding>> FormTable::sets_of(const Held& tensor, const 
         chosen.push_back(std::move(longer));
       }
   }
-  std::vector<std::vector<Sharding>> sets;
-  for (const std::vector<size_t>& set : chosen) {
-    sets.emplace_back();
-    for (const size_t i : set) sets.back().push_back(forms[i]);
+  return chosen;
+}
+
+// The costs of taking each form that a user needs from the best form of each set.
+std::shared_ptr<const PairCosts> FormTable::taken(const Held& tensor, const std::vector<Sharding>& forms,
+                                                  const std::vector<std::vector<size_t>>& sets,
+                                                  const std::vector<Sharding>& needed) const {
+  PairCosts from_form(forms.size(), needed.size());
+  for (size_t i = 0; i < forms.size(); ++i) {
+    check_stop();
+    for (size_t j = 0; j < needed.size(); ++j)
+      from_form.at(i, j) = prices_.sends_nothing(tensor.type, forms[i], needed[j])
+                               ? move(tensor, forms[i], needed[j])
+                               : PlanCost::impossible();
   }
-  return sets;
+  auto costs = std::make_shared<PairCosts>(sets.size(), needed.size());
+  for (size_t s = 0; s < sets.size(); ++s)
+    for (size_t j = 0; j < needed.size(); ++j) {
+      PlanCost& least = costs->at(s, j) = PlanCost::impossible();
+      for (const size_t i : sets[s]) least = std::min(least, from_form.at(i, j));
+    }
+  return costs;
 }
 
 const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::vector<FormsId>& needed) {
@@ -137,32 +182,26 @@ const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::ve
   const auto [at, is_new] = sets_.emplace(std::move(key), FormSets{});
   FormSets& made = at->second;
   if (!is_new) return made;
-  std::vector<Sharding> all;
-  for (const FormsId id : needed) all.insert(all.end(), lists_[id].begin(), lists_[id].end());
-  made.sets = sets_of(tensor, distinct(all), needed.size());
+  std::vector<Sharding> forms;
+  for (const FormsId id : needed) forms.insert(forms.end(), lists_[id].begin(), lists_[id].end());
+  forms = distinct(forms);
+  const std::vector<std::vector<size_t>> sets = sets_of(tensor, forms, needed.size());
+  for (const std::vector<size_t>& set : sets) {
+    made.sets.emplace_back();
+    for (const size_t i : set) made.sets.back().push_back(forms[i]);
+  }
   const std::vector<Sharding>& from = lists_[given];
-  auto costs = std::make_shared<PairCosts>(from.size(), made.sets.size());
+  const bool are_single = sets.size() == forms.size();  // no set has two forms
+  const PairCosts between = are_single ? PairCosts(0, 0) : moves(tensor, forms, forms);
+  const PairCosts first = moves(tensor, tensor.fixed ? std::vector{*tensor.fixed} : from, forms);
+  auto costs = std::make_shared<PairCosts>(from.size(), sets.size());
   for (size_t i = 0; i < from.size(); ++i) {
-    const PlanCost first = tensor.fixed ? move(tensor, from[i], *tensor.fixed) : PlanCost{};
-    for (size_t j = 0; j < made.sets.size(); ++j) {
-      check_stop();
-      costs->at(i, j) = first + making(tensor, tensor.fixed ? *tensor.fixed : from[i], made.sets[j]).cost;
-    }
+    const PlanCost fixing = tensor.fixed ? move(tensor, from[i], *tensor.fixed) : PlanCost{};
+    for (size_t j = 0; j < sets.size(); ++j)
+      costs->at(i, j) = fixing + cheapest_making(sets[j], first, tensor.fixed ? 0 : i, between).cost;
   }
   made.made = std::move(costs);
-  for (const FormsId id : needed) {
-    auto takes = std::make_shared<PairCosts>(made.sets.size(), lists_[id].size());
-    for (size_t i = 0; i < made.sets.size(); ++i) {
-      check_stop();
-      for (size_t j = 0; j < lists_[id].size(); ++j) {
-        PlanCost& least = takes->at(i, j) = PlanCost::impossible();
-        for (const Sharding& form : made.sets[i])
-          if (prices_.sends_nothing(tensor.type, form, lists_[id][j]))
-            least = std::min(least, move(tensor, form, lists_[id][j]));
-      }
-    }
-    made.taken.push_back(std::move(takes));
-  }
+  for (const FormsId id : needed) made.taken.push_back(taken(tensor, forms, sets, lists_[id]));
   return made;
 }
 

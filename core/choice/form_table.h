@@ -58,8 +58,13 @@ class FormTable {
   Making making(const Held& tensor, const Sharding& from, const std::vector<Sharding>& set) const;
 
  private:
-  std::vector<std::vector<Sharding>> sets_of(const Held& tensor, const std::vector<Sharding>& forms,
-                                             size_t users) const;
+  std::vector<std::vector<size_t>> sets_of(const Held& tensor, const std::vector<Sharding>& forms,
+                                           size_t users) const;
+  PairCosts moves(const Held& tensor, const std::vector<Sharding>& from,
+                  const std::vector<Sharding>& to) const;
+  std::shared_ptr<const PairCosts> taken(const Held& tensor, const std::vector<Sharding>& forms,
+                                         const std::vector<std::vector<size_t>>& sets,
+                                         const std::vector<Sharding>& needed) const;
 
   const PlanPrices& prices_;
   IndexedBy<FormsId, std::vector<Sharding>> lists_;

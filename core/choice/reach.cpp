@@ -26,10 +26,8 @@ class Propagation {
     for (const FlatTensorId id : graph_.tensors.ids()) reach_.dims.push_back(first_lists(id));
     reach_.partial = IndexedBy<FlatTensorId, uint64_t>(graph_.tensors.size(), 0);
     if (std::find(seeds_.closed.begin(), seeds_.closed.end(), false) != seeds_.closed.end()) spread();
-    do {
-      changed_ = false;
-      for (const FlatNodeId n : graph_.nodes.ids()) add_partial(n);
-    } while (changed_);
+    // Operands come before what reads them, and the parts of a loop before the loop.
+    for (const FlatNodeId n : graph_.nodes.ids()) add_partial(n);
     return std::move(reach_);
   }
 
@@ -89,18 +87,12 @@ class Propagation {
 
   // -- partial sums --
 
-  void make_partial(FlatTensorId id, uint64_t axes) {
-    if ((reach_.partial[id] | axes) == reach_.partial[id]) return;
-    reach_.partial[id] |= axes;
-    changed_ = true;
-  }
-
   void add_partial(FlatNodeId n) {
     const FlatNode& node = graph_.nodes[n];
     if (node.node->kind == NodeKind::kLoop) {
       const GraphLoop& loop = *node.node->loop;
       for (size_t i = loop.carried(); i < node.node->results.size(); ++i)
-        make_partial(graph_.flat(node, node.node->results[i]), partial_of(graph_.given(node, i)));
+        reach_.partial[graph_.flat(node, node.node->results[i])] = partial_of(graph_.given(node, i));
       return;
     }
     if (!node.operates()) return;
@@ -110,7 +102,7 @@ class Propagation {
         axes |= axes_of(node, factor);
     for (const std::vector<int>& set : linear_sets(*graph_.scopes[node.scope].graph, *node.node))
       axes |= common_partial(node, set);
-    for (const TensorId id : node.node->results) make_partial(graph_.flat(node, id), axes);
+    for (const TensorId id : node.node->results) reach_.partial[graph_.flat(node, id)] = axes;
   }
 
   // The axes over which all operands of the set may be partial.

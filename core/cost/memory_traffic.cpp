@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace mtfc {
 namespace {
@@ -127,7 +128,7 @@ class Walk {
   // Runs the program twice, and each loop twice: the second time finds memory as the first time has left it.
   std::vector<std::vector<MemoryAccess>> run() {
     for (int time = 0; time < 2; ++time) steps(0, entry_.steps.size());
-    return traffic_;
+    return std::move(traffic_);
   }
 
  private:

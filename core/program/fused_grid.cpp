@@ -30,7 +30,11 @@ class GridFinder {
  public:
   GridFinder(const EntryPoint& entry, std::span<const GridMember> members,
              const std::function<bool(ValueId)>& is_needed, const Mesh& mesh)
-      : entry_(entry), members_(members), needs_(is_needed), mesh_(mesh) {}
+      : entry_(entry), members_(members), needs_(is_needed), mesh_(mesh) {
+    outputs_.reserve(members.size());
+    for (const GridMember& member : members)
+      outputs_.push_back(member.kind ? member.step->outputs[0] : kNoValue);
+  }
 
   // True if there is a grid, which made() then gives.
   bool run() {
@@ -62,12 +66,11 @@ class GridFinder {
   static size_t index(int id) { return static_cast<size_t>(id); }
   const Value& value(ValueId id) const { return entry_.values[id]; }
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
-  ValueId output(size_t p) const { return members_[p].step->outputs[0]; }
+  ValueId output(size_t p) const { return outputs_[p]; }
   // The first member that makes the value, or nothing. A unit has few members.
   std::optional<size_t> maker(ValueId id) const {
-    for (size_t p = 0; p < members_.size(); ++p)
-      if (output(p) == id) return p;
-    return std::nullopt;
+    const auto at = std::find(outputs_.begin(), outputs_.end(), id);
+    return at == outputs_.end() ? std::nullopt : std::optional(static_cast<size_t>(at - outputs_.begin()));
   }
   const Dims& result(size_t p) const { return dims(output(p)); }
   Extent extent(const Dims& of) const { return extent_on(*dims_, row_dims_, of); }
@@ -219,7 +222,8 @@ class GridFinder {
   std::span<const GridMember> members_;
   const std::function<bool(ValueId)>& needs_;
   const Mesh& mesh_;
-  std::vector<bool> is_needed_;        // the value that each member makes
+  std::vector<ValueId> outputs_;       // the value that each member makes
+  std::vector<bool> is_needed_;        // that value
   const Dims* dims_ = nullptr;         // of the grid
   std::vector<const AxisList*> axes_;  // that split them
   size_t row_dims_ = 0;

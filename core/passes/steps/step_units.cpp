@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "core/program/fused_grid.h"
 
@@ -65,9 +68,13 @@ class UnitOrder {
     const Unit &a = units_[early], &b = units_[late];
     std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
     if (joined.size() > kMostMembers || !is_within_reach(joined.front(), joined.back())) return;
-    const auto is_needed = [&](ValueId id) { return uses_.is_needed_outside(joined, id); };
-    if (keeps_more(a, b, joined)) return;
-    if (!have_grid(uses_.entry(), uses_.members(joined), is_needed, mesh_)) return;
+    // Units only grow, so that their numbers and the size of both together say which steps they have.
+    size_t& unfit = unfit_[{early, late}];
+    if (unfit == joined.size()) return;
+    if (!can_be_one(a, b, joined)) {
+      unfit = joined.size();
+      return;
+    }
     const std::optional<std::set<int>> between = needed_between(early, late);
     if (!between) return;
     put_first(*between, early, late);
@@ -84,6 +91,12 @@ class UnitOrder {
   }
 
  private:
+  // True if one step can do the work of both units, and is worth while.
+  bool can_be_one(const Unit& early, const Unit& late, const Unit& joined) const {
+    const auto is_needed = [&](ValueId id) { return uses_.is_needed_outside(joined, id); };
+    return !keeps_more(early, late, joined) &&
+           have_grid(uses_.entry(), uses_.members(joined), is_needed, mesh_);
+  }
   bool is_backward(StepIndex s) const { return uses_.step(s).phase == Phase::kBackward; }
 
   // A step of the backward pass that joins one of the forward pass runs early. This is worth while if its results take
@@ -170,6 +183,8 @@ class UnitOrder {
   PerStep<int> unit_of_;
   std::vector<int> order_;     // of the units, empty ones included
   std::vector<int> position_;  // of each unit in it
+  std::map<std::pair<int, int>, size_t>
+      unfit_;  // by two units, the earlier one first: the last size that can't be one
 };
 
 }  // namespace
