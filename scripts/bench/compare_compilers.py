@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares what two compilers make of the same models and layouts, so that a change of the planner can be judged.
 
-  scripts/bench/compare_compilers.py OLD NEW [--models models] [--random N] [--seed S] [--hardware NAME...] [--all]
+  scripts/bench/compare_compilers.py OLD NEW [--models models] [--random N [--only-random]] [--seed S]
+                                     [--hardware NAME...] [--timeout S] [--jobs N] [--all]
 
 OLD and NEW are two mtfc binaries. Every model of the folder is compiled under every layout file of its folder `layouts`
 that is legal for it, and under N random layouts, half of them propagated. A row is printed for each case in which the
@@ -26,14 +27,14 @@ FIGURES = {
 }
 
 
-def figures(binary, model, layout, hardware, settings):
-    command = [binary, "cost-report", model, *settings, *layout, "--format", "json"]
+def figures(arguments, binary, model, layout, hardware):
+    command = [binary, "cost-report", model, *arguments.settings, *layout, "--format", "json"]
     if hardware:
         command += ["--hardware", hardware]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.timeout)
     except subprocess.TimeoutExpired:
-        return "took longer than 300 s"
+        return f"took longer than {arguments.timeout:g} s"
     if done.returncode:
         return f"exit {done.returncode}"
     report = json.loads(done.stdout)["layouts"][0]
@@ -55,7 +56,7 @@ def random_layout(draw, dims):
 def cases(arguments):
     folder = pathlib.Path(arguments.models)
     models = [path for path in sorted(folder.glob("*.json")) if not arguments.only or arguments.only in path.name]
-    for model in models:
+    for model in [] if arguments.only_random else models:
         for layout in sorted((folder / "layouts").glob("*.json")):
             for hardware in [None, *arguments.hardware]:
                 yield str(model), ["--layout", str(layout)], hardware
@@ -68,7 +69,7 @@ def cases(arguments):
 
 def compared(arguments, case):
     model, layout, hardware = case
-    return case, [figures(binary, model, layout, hardware, arguments.settings) for binary in (arguments.old, arguments.new)]
+    return case, [figures(arguments, binary, model, layout, hardware) for binary in (arguments.old, arguments.new)]
 
 
 def main():
@@ -81,6 +82,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hardware", nargs="*", default=["h100", "tpu-v3"])
     parser.add_argument("--settings", nargs="*", default=[], help="further options of both, such as --set=batch=8")
+    parser.add_argument("--only-random", action="store_true", help="leave out the layout files")
+    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="give up a compilation after this time")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--all", action="store_true", help="print cheaper cases, too")
     arguments = parser.parse_args()
