@@ -17,10 +17,10 @@
 #include "cmd/running/same_files.h"
 #include "cmd/running/stored_settings.h"
 #include "cmd/terminal/interrupt.h"
+#include "core/compile/pipeline.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/decoding.h"
-#include "core/passes/pipeline.h"
 #include "formats/program/program_reader.h"
 
 namespace mtfc {

@@ -15,10 +15,10 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
 #include "cmd/terminal/work_watch.h"
+#include "core/compile/pipeline.h"
 #include "core/diagnostics/suggest.h"
 #include "core/explain/model_names.h"
 #include "core/model/entry_points.h"
-#include "core/passes/pipeline.h"
 #include "core/tensors/name_pattern.h"
 #include "formats/report/placement_writer.h"
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cmd/generating/prompt_entry.h"
+#include "core/compile/pipeline.h"
 #include "core/diagnostics/printable.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/decoding.h"
-#include "core/passes/pipeline.h"
 #include "core/tensors/data.h"
 #include "formats/data/data_spec.h"
 #include "runtime/comm/comm_lockstep.h"

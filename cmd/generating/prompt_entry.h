@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "core/compile/pipeline.h"
 #include "core/model/model.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program.h"
 
 namespace mtfc {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/pipeline.h"
 #include "core/diagnostics/error.h"
 #include "core/model/model.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program.h"
 #include "core/tensors/layout.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/memory/fit_memory.h"
+#include "core/compile/fit_memory.h"
 #include "core/program/program.h"
 
 namespace mtfc {

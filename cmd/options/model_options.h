@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cmd/files/included_files.h"
+#include "core/compile/pipeline.h"
 #include "core/model/model.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program.h"
 #include "core/tensors/layout.h"
 

@@ -11,8 +11,8 @@
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
+#include "core/compile/pipeline.h"
 #include "core/model/decoding.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "cmd/files/files.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
-#include "core/passes/pipeline.h"
 #include "core/tensors/relayout.h"
 #include "core/testing/checkout.h"
 #include "formats/data/data_spec.h"

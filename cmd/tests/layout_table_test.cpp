@@ -9,8 +9,8 @@
 #include <string>
 
 #include "cmd/files/files.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"

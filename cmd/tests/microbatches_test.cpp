@@ -10,8 +10,8 @@
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
 #include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"

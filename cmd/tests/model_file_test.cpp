@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "runtime/testing/model_json.h"

@@ -11,7 +11,7 @@
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"

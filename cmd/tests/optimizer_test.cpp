@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cmd/files/files.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/checkout.h"
 #include "formats/data/npy.h"
 #include "formats/layout/layout_reader.h"

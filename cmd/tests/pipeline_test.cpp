@@ -1,7 +1,7 @@
 // A pipeline written in the language of models (models/pipeline.json) beside loops over its stages: results and
 // gradients, with stages on one to four devices, and the bytes that its rounds send.
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

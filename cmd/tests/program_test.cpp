@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "cmd/testing/running_command.h"
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"

@@ -12,7 +12,7 @@
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/testing/checkout.h"
 #include "formats/data/npy.h"
 #include "formats/layout/layout_reader.h"

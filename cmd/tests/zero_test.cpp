@@ -11,9 +11,9 @@
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/model/zero_stage.h"
-#include "core/passes/pipeline.h"
 #include "core/program/memory_use.h"
 #include "core/program/program_check.h"
 #include "core/testing/checkout.h"

@@ -63,7 +63,7 @@ struct NodeTotals {
 
 struct CommunicationCost {
   CollectiveTotals total;
-  /// All_reduces that are sent with others (core/passes/steps/combine_reductions.h), beside those of `total`.
+  /// All_reduces that are sent with others (core/lower/combine_reductions.h), beside those of `total`.
   int64_t joined = 0;
   std::map<std::string, CollectiveTotals> by_kind;
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several

@@ -92,7 +92,7 @@ LeastTimes::Transfer LeastTimes::collective(CollectiveKind kind, const AxisList&
   for (const Mesh& mesh : orders_) {
     CollectiveTime time = collective_time(kind, axes, mesh, bytes, hardware_);
     if (works_in_place(kind) && bytes <= static_cast<double>(kPlanBytesPerCollective)) {
-      // It may be sent with others (core/passes/steps/combine_reductions.h), at the rate of a larger one.
+      // It may be sent with others (core/lower/combine_reductions.h), at the rate of a larger one.
       time.latency_s = 0;
       time.transfer_s = time.ideal_s;
       time.own_s = 0;

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/pipeline.h"
 #include "core/explain/layout_trials.h"
 #include "core/explain/model_names.h"
 #include "core/model/model.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program.h"
 #include "core/program/reshard_list.h"
 #include "core/tensors/layout.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/pipeline.h"
 #include "core/model/model.h"
-#include "core/passes/pipeline.h"
 #include "core/program/reshard_list.h"
 #include "core/tensors/layout.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/passes/graph/remove_dead.h"
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
+#include "core/rewrite/remove_dead.h"
 #include "core/tensors/name_pattern.h"
 
 namespace mtfc {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "core/choice/choose_plan.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/state_split.h"
+#include "core/plan/choose_plan.h"
 #include "core/tensors/name_pattern.h"
 
 namespace mtfc {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/choice/provenance.h"
 #include "core/explain/explained_program.h"
+#include "core/plan/provenance.h"
 #include "core/tensors/tensor_form.h"
 
 namespace mtfc {

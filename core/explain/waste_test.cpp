@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/testing/test_model.h"
 
 namespace mtfc::waste_test {

@@ -39,7 +39,7 @@ struct Origin {
   std::string name;  // prefix of generated names
   Location location;
   Phase phase = Phase::kForward;
-  int region = 0;  // that is computed again for the backward pass (core/passes/graph/recompute.h); 0: none
+  int region = 0;  // that is computed again for the backward pass (core/rewrite/recompute.h); 0: none
 };
 using SharedOrigin = std::shared_ptr<const Origin>;
 /// The origin of nodes that nothing in a model has led to; never nullptr, like every other one.

@@ -179,7 +179,7 @@ enum class Copies {
   kSpread,     // the same, and they are repeated along dimensions that the operand lacks
 };
 
-/// Says how an operation reads a weight that is stored in fewer bits (core/passes/model/store_weights.h).
+/// Says how an operation reads a weight that is stored in fewer bits (core/rewrite/store_weights.h).
 enum class ReadsStored {
   kNever,   // it needs the weight in f32
   kWidens,  // it multiplies two tensors, and widens the one that is stored if its attribute `dtype` is f32
@@ -321,7 +321,7 @@ struct CompositeDef {
   StandIn (*in_evaluation)(const Node&) = kAsInTraining;
   /// It is expanded in f32 in place of bf16: its operands are cast, and its results cast back.
   bool in_f32 = false;
-  /// Its first operand are logits, which mixed precision (core/passes/model/mix_precision.h) keeps in f32.
+  /// Its first operand are logits, which mixed precision (core/rewrite/mix_precision.h) keeps in f32.
   bool reads_logits = false;
   /// Its result is a distribution, which no operation should read as logits.
   bool gives_distribution = false;

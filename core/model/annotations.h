@@ -55,7 +55,7 @@ class Annotations {
   StatedTensors decode_;  // of `decode`, where the variables of the model have the same names
 };
 
-/// True if the compiler chooses a plan (core/choice/choose_plan.h), false if the rules of the layout decide everything.
+/// True if the compiler chooses a plan (core/plan/choose_plan.h), false if the rules of the layout decide everything.
 bool is_planned(const Layout& layout, const Annotations& annotations);
 
 }  // namespace mtfc

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/program/program_check.h"
 
 namespace mtfc::decoding_test {

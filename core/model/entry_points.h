@@ -33,7 +33,7 @@ std::string loss_name(const Model& model);
 /// delivers its loss, so that a run can see whether it is finite.
 EntryGraph forward_entry(const Model& model, const std::vector<std::string>& keep);
 /// The whole entry point `train`: gradients of the trainable variables (named `NAME/grad`), unless cut_batch()
-/// (core/passes/model/cut_batch.h) has made them, and their updates follow if the model trains.
+/// (core/rewrite/cut_batch.h) has made them, and their updates follow if the model trains.
 EntryGraph with_updates(EntryGraph forward, const Model& model, const std::vector<std::string>& keep);
 bool has_encode_entry(const Model& model);
 /// True for decode, encode and prompt, the entry points that only generation runs.
@@ -42,7 +42,7 @@ bool is_for_generation(std::string_view entry);
 /// none. In those of prompt, the dimension PLACES of decode's caches is called `PLACES.prompt`, and has the size of the
 /// prompt.
 std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry);
-/// An entry point by its name, but for `train`, which declared_entry() of core/passes/pipeline.h makes:
+/// An entry point by its name, but for `train`, which declared_entry() of core/compile/pipeline.h makes:
 ///   - init computes the initial value of every variable that declares one.
 ///   - evaluate delivers the outputs.
 ///   - decode, of a model that has it, has `logits` as its first output, whole on every device under any layout, since

@@ -169,7 +169,7 @@ template <>
 inline constexpr auto kEnumNames<WeightFormat> = std::to_array<EnumName<WeightFormat>>(
     {{WeightFormat::kF32, "f32"}, {WeightFormat::kBF16, "bf16"}, {WeightFormat::kInt8, "int8"}});
 
-/// The form in which a model is compiled. Passes bring it into that form as soon as it is read (core/passes/model/).
+/// The form in which a model is compiled. Passes bring it into that form as soon as it is read (core/rewrite/).
 struct ModelForm {
   std::optional<Precision> precision = {};  // nothing: that of the model's tensors
   WeightFormat weights = WeightFormat::kF32;

@@ -16,7 +16,7 @@ void require_countable(const std::vector<VariableDecl>& variables);
 /// composites must be expanded.
 void require_countable(const EntryGraph& entry);
 /// True if the entry point is countable, and certainly remains so after passes that remove nodes or order contractions
-/// (core/passes/graph). False means only that these passes must be run to find out. It must have no gradients,
+/// (core/compile/graph). False means only that these passes must be run to find out. It must have no gradients,
 /// composites or loops.
 bool is_far_from_limits(const EntryGraph& entry);
 

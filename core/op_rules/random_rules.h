@@ -4,7 +4,7 @@
 // Each number is a function of the seed, the step, the name of the result (or the attribute `key`) and the global index
 // of its element, so it does not depend on the layout. With the attribute `interleaved` (a dimension d of size n)
 // and an operand (an i32 scalar p), the result is microbatch p of a tensor in which d has size n
-// (core/passes/model/cut_batch.h). If d has size s in the result, row i has the numbers of row i * (n/s) + p of
+// (core/rewrite/cut_batch.h). If d has size s in the result, row i has the numbers of row i * (n/s) + p of
 // that tensor.
 
 #include <string_view>

@@ -28,7 +28,7 @@ struct PlanWay {
   bool operator==(const PlanWay&) const = default;
 };
 
-/// A plan decides nothing where it says nothing: the chooser (core/choice/choose_plan.h) does.
+/// A plan decides nothing where it says nothing: the chooser (core/plan/choose_plan.h) does.
 struct Plan {
   Shardings variables = {};  // of variables and caches
   /// Of other tensors, by the name of their entry point. Choosing a plan that keeps to them takes little time.

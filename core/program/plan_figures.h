@@ -14,7 +14,7 @@ namespace mtfc {
 inline constexpr int64_t kPlanBytesPerCollective = 32 * 1024;
 inline constexpr int64_t kPlanFlopsPerByte = 16;
 
-/// The quality of a chosen plan (core/choice/choose_plan.h), in bytes, rounded down; in nanoseconds, if it was chosen
+/// The quality of a chosen plan (core/plan/choose_plan.h), in bytes, rounded down; in nanoseconds, if it was chosen
 /// for some hardware.
 struct PlanFigures {
   int64_t cost = 0;

@@ -1,7 +1,7 @@
 #pragma once
 // Finds the layout of least cost among all annotations of tensors on one mesh: each tensor may be split in its own way.
 //
-// All axes are offered to all dimensions, and the choice of a plan (core/choice/choose_plan.h) decides. Its cost is
+// All axes are offered to all dimensions, and the choice of a plan (core/plan/choose_plan.h) decides. Its cost is
 // that of core/program/plan_figures.h, and its bound holds for every layout of rules, annotations and propagation that
 // splits no other dimensions. The plan is then written down as a layout: annotations of the inputs and the variables,
 // rules that offer axes to the tensors between them, and propagation.
@@ -14,10 +14,10 @@
 #include <memory>
 #include <optional>
 
-#include "core/choice/plan_candidates.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/model/model.h"
-#include "core/passes/pipeline.h"
+#include "core/plan/plan_candidates.h"
 #include "core/tensors/layout.h"
 
 namespace mtfc {

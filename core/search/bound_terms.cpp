@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "core/choice/node_options.h"
 #include "core/cost/kernel_time.h"
 #include "core/model/state_split.h"
+#include "core/plan/node_options.h"
 #include "core/program/collective_cost.h"
 #include "core/program/reshard.h"
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/least_time.h"
 #include "core/model/state_split.h"
-#include "core/passes/pipeline.h"
 #include "core/search/bound_cost.h"
 #include "core/search/graph_facts.h"
 #include "core/tensors/layout.h"

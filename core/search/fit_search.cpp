@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
+#include "core/compile/memory_bound.h"
 #include "core/cost/cost.h"
 #include "core/diagnostics/stop.h"
-#include "core/memory/memory_bound.h"
 #include "core/model/annotations.h"
 #include "core/model/check_layout.h"
 #include "core/model/entry_points.h"

@@ -3,7 +3,7 @@
 // and with which tensors computed again.
 //
 // For each number of devices and each stage, the search finds the fewest microbatches with which a training step
-// fits, and the fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h).
+// fits, and the fewest with which it fits if the backward pass computes tensors again (core/compile/fit_memory.h).
 // Nothing is compiled if variables and the state of the optimizer alone are too large, which takes arithmetic to see.
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/compile/fit_memory.h"
 #include "core/cost/hardware.h"
-#include "core/memory/fit_memory.h"
 #include "core/model/model.h"
 #include "core/tensors/layout.h"
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "core/memory/memory_bound.h"
+#include "core/compile/memory_bound.h"
 #include "core/model/zero_stage.h"
 #include "core/testing/test_model.h"
 

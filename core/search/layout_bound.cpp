@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/lower/kept_values.h"
 #include "core/model/state_split.h"
-#include "core/passes/steps/kept_values.h"
 
 namespace mtfc {
 namespace {

@@ -5,7 +5,7 @@
 // Time: every kernel takes its operations and its memory traffic with the shards that its dimensions' rules give, and
 // every sum over a split dimension must be reduced (core/search/bound_terms.h). No arena is smaller than the variables,
 // the optimizer's state and the values that must be kept while a certain product runs
-// (core/passes/steps/kept_values.h).
+// (core/lower/kept_values.h).
 //
 //   x[batch=8, io=4] . w[io=4, hidden=6] with hidden over 4 devices   ->   2*8*4*2 flops / peak
 

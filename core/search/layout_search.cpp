@@ -9,11 +9,11 @@
 #include <tuple>
 #include <utility>
 
+#include "core/compile/fit_memory.h"
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/stop.h"
-#include "core/memory/fit_memory.h"
 #include "core/search/fewer_devices.h"
 #include "core/search/parallel.h"
 #include "core/search/plain_layouts.h"

@@ -50,7 +50,7 @@ struct SearchOptions {
   SpaceLimits limits;
   std::string entry;         // the entry point to time, which the model must have
   int64_t memory_limit = 0;  // bytes per device; 0: none
-  /// A training step that does not fit is made to fit (core/memory/fit_memory.h), if a quick choice can.
+  /// A training step that does not fit is made to fit (core/compile/fit_memory.h), if a quick choice can.
   bool makes_fit = false;
   size_t top = 5;  // families of layouts to find, 1 or more
   size_t threads = 1;

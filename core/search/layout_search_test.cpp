@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
+#include "core/compile/fit_memory.h"
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
-#include "core/memory/fit_memory.h"
-#include "core/passes/pipeline.h"
 #include "core/search/layout_bound.h"
 #include "core/search/plain_layouts.h"
 #include "core/testing/sanitized.h"

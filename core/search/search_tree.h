@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/search/layout_bound.h"
 #include "core/search/layout_search.h"
 #include "core/search/search_space.h"

@@ -18,7 +18,7 @@
 
 namespace mtfc {
 
-/// i8 is the type of stored weights; a second variable holds their scale (core/passes/model/store_weights.h). Models
+/// i8 is the type of stored weights; a second variable holds their scale (core/rewrite/store_weights.h). Models
 /// cannot declare it. It is accepted by gather, cast, products with f32, and operations that only move elements.
 enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kI64, kBool, kI8 };
 template <>

@@ -1,7 +1,7 @@
 #include "core/testing/test_model.h"
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/pipeline.h"
 
 namespace mtfc {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 

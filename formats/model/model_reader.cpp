@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "core/compile/pipeline.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/gradient_flow.h"
 #include "core/graph/reachability.h"
 #include "core/model/training.h"
-#include "core/passes/pipeline.h"
 #include "formats/data/data_spec.h"
 #include "formats/json/cursor.h"
 #include "formats/model/include_reader.h"

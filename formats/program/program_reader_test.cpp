@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/time_model.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "formats/model/include_reader.h"
 
 namespace mtfc {

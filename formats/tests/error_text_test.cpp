@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"

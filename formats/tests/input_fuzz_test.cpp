@@ -14,7 +14,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/pipeline.h"
 #include "core/model/entry_points.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/checkout.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
 #include "formats/layout/layout_reader.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/hardware_keys.h"
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/documents.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"

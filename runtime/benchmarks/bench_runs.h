@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "core/program/program.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/kernel_time.h"
-#include "core/passes/pipeline.h"
 #include "core/tensors/bf16.h"
 
 namespace mtfc {

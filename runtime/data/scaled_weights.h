@@ -1,5 +1,5 @@
 #pragma once
-// Fills weights that are stored as i8 with a scale for each row (core/passes/model/store_weights.h).
+// Fills weights that are stored as i8 with a scale for each row (core/rewrite/store_weights.h).
 
 #include <string>
 

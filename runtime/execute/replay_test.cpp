@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/settings.h"
 #include "core/testing/test_model.h"
 #include "runtime/comm/comm_lockstep.h"

@@ -12,9 +12,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
 #include "core/op_rules/example.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/replay.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/compute/threads.h"
 #include "runtime/execute/executor.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/passes/steps/arena_layout.h"
+#include "core/lower/arena_layout.h"
 #include "core/program/collective_cost.h"
 #include "core/tensors/bf16.h"
 #include "runtime/comm/transfer.h"

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/compile/fit_memory.h"
+#include "core/compile/memory_bound.h"
+#include "core/compile/pipeline.h"
+#include "core/compile/remat_graph.h"
 #include "core/cost/cost.h"
-#include "core/memory/fit_memory.h"
-#include "core/memory/memory_bound.h"
-#include "core/memory/remat_graph.h"
 #include "core/model/entry_points.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"

@@ -8,8 +8,8 @@
 
 #include "core/graph/expand_composites.h"
 #include "core/model/entry_points.h"
-#include "core/passes/graph/expand_gradients.h"
-#include "core/passes/graph/remove_dead.h"
+#include "core/rewrite/expand_gradients.h"
+#include "core/rewrite/remove_dead.h"
 #include "runtime/testing/example_data.h"
 
 namespace mtfc {

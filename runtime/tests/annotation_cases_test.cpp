@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/test_model.h"
 #include "runtime/testing/reference.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "core/passes/pipeline.h"
+#include "core/compile/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/compute/threads.h"
 #include "runtime/execute/executor.h"

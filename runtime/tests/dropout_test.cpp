@@ -6,9 +6,9 @@
 
 #include <cmath>
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
 #include "core/model/entry_points.h"
-#include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/reference.h"
 

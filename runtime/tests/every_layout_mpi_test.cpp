@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/pipeline.h"
 #include "runtime/comm/mpi/comm_mpi.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/reference.h"

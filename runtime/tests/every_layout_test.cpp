@@ -9,8 +9,8 @@
 #include <random>
 #include <span>
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
 #include "runtime/testing/example_data.h"

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
-#include "core/passes/pipeline.h"
 #include "core/search/layout_bound.h"
 #include "core/testing/sanitized.h"
 #include "runtime/testing/random_models.h"

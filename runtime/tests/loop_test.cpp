@@ -5,10 +5,10 @@
 
 #include <functional>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/reference.h"

@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/graph/op_registry.h"
 #include "core/op_rules/example.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/example_data.h"

@@ -9,9 +9,9 @@
 
 #include <random>
 
+#include "core/compile/pipeline.h"
 #include "core/graph/op_registry.h"
 #include "core/op_rules/windows.h"
-#include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "core/testing/settings.h"
 #include "runtime/testing/guarded_run.h"

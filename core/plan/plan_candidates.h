@@ -1,0 +1,77 @@
+#pragma once
+// The shardings that a plan is chosen from: those that the layout fixes, and the axes that reach all other tensors.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/model/state_split.h"
+#include "core/plan/flat_graph.h"
+#include "core/plan/plan_prices.h"
+#include "core/plan/reach.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+/// Axes that are offered to tensors whose shardings nothing fixes, beside those that reach them from rules and
+/// annotations: for a search over annotations.
+struct OfferedAxes {
+  std::vector<std::string> dims;  // that axes may split; all if it is empty
+  int64_t most_axes = 1;          // over which one dimension may be split
+  bool allow_uneven = true;
+};
+
+struct PlanSpace;
+
+/// The conditions that a plan must meet.
+struct PlanConditions {
+  const Layout& layout;
+  const StateSplit& split;
+  /// The shardings of the variables that the layout fixes, or that another entry point has decided. The other variables
+  /// are free.
+  const Shardings& variables;
+  /// True if operations may run by their split rules. A node that does is still one node in the plan.
+  bool uses_split_rules = false;
+  /// True if the rules of the layout state how every tensor is split. What is left to choose is where partial sums
+  /// become whole, and how an operation runs whose tensors are split differently.
+  bool by_rules = false;
+  PlanHardware hardware = {};
+  const OfferedAxes* offered = nullptr;  // nullptr for none
+  /// Once it returns true, the best plan that has been found is taken; empty to find the best of all.
+  std::function<bool()> ends = {};
+  /// The shardings of other tensors to which the plan keeps; nullptr for none.
+  const Shardings* kept = nullptr;
+  /// Where choices for one graph that differ only in `hardware` leave what they have in common; nullptr for none.
+  std::shared_ptr<const PlanSpace>* shared = nullptr;
+};
+
+struct PlanCandidates {
+  /// The sharding into which a tensor is brought before anything reads it; nothing for a tensor that may be read from
+  /// any form.
+  IndexedBy<FlatTensorId, std::optional<Sharding>> fixed;
+  /// By rules: the sharding that they state for each tensor, which may be held in others, too. Otherwise empty.
+  IndexedBy<FlatTensorId, Sharding> stated;
+  IndexedBy<FlatNodeId, std::vector<Factor>> factors;  // of the nodes that compute
+  Reach reach;
+};
+
+PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions);
+
+/// What a plan is chosen from, whatever it is chosen for.
+struct PlanSpace {
+  PlanSpace(EntryGraph chosen_for, const PlanConditions& conditions)
+      : entry(std::move(chosen_for)),
+        graph(flat_graph(entry.graph)),
+        candidates(find_candidates(graph, conditions)) {}
+  PlanSpace(const PlanSpace&) = delete;  // the graph refers to the entry point
+
+  EntryGraph entry;
+  FlatGraph graph;
+  PlanCandidates candidates;
+};
+
+}  // namespace mtfc
