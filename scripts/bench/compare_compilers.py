@@ -2,7 +2,7 @@
 """Compares what two compilers make of the same models and layouts, so that a change of the planner can be judged.
 
   scripts/bench/compare_compilers.py OLD NEW [--models models] [--random N [--only-random]] [--seed S]
-                                     [--hardware NAME...] [--timeout S] [--jobs N] [--all]
+                                     [--hardware NAME...] [--cpu-limit S] [--jobs N] [--all]
 
 OLD and NEW are two mtfc binaries. Every model of the folder is compiled under every layout file of its folder `layouts`
 that is legal for it, and under N random layouts, half of them propagated. A row is printed for each case in which the
@@ -15,6 +15,7 @@ import concurrent.futures
 import json
 import pathlib
 import random
+import resource
 import subprocess
 import sys
 
@@ -31,10 +32,11 @@ def figures(arguments, binary, model, layout, hardware):
     command = [binary, "cost-report", model, *arguments.settings, *layout, "--format", "json"]
     if hardware:
         command += ["--hardware", hardware]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.timeout)
-    except subprocess.TimeoutExpired:
-        return f"took longer than {arguments.timeout:g} s"
+    limit = (arguments.cpu_limit, arguments.cpu_limit + 1)
+    done = subprocess.run(command, capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit))
+    if done.returncode < 0:
+        return f"took longer than {arguments.cpu_limit} s"
     if done.returncode:
         return f"exit {done.returncode}"
     report = json.loads(done.stdout)["layouts"][0]
@@ -83,7 +85,7 @@ def main():
     parser.add_argument("--hardware", nargs="*", default=["h100", "tpu-v3"])
     parser.add_argument("--settings", nargs="*", default=[], help="further options of both, such as --set=batch=8")
     parser.add_argument("--only-random", action="store_true", help="leave out the layout files")
-    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="give up a compilation after this time")
+    parser.add_argument("--cpu-limit", type=int, default=300, metavar="S", help="of a compilation")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--all", action="store_true", help="print cheaper cases, too")
     arguments = parser.parse_args()
