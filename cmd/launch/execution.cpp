@@ -200,7 +200,7 @@ void start_for_runs() {
   const bool spins = std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT");
   if (spins && std::getenv("MALLOC_CONF")) return;
   if (!spins) setenv("GOMP_SPINCOUNT", "20000", 1);
-  setenv("MALLOC_CONF", "thp:default", 0);
+  setenv("MALLOC_CONF", "thp:default,percpu_arena:disabled", 0);
   std::vector<std::string> arguments = command_line();
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
