@@ -47,7 +47,12 @@ class GridFinder {
     for (const GridMember& member : members_)
       for (const ValueId id : member.step->inputs)
         if (id != root_of(entry_, id) && maker(root_of(entry_, id))) return false;
-    return choose_dims() && choose_sharding() && choose_rows() && find_stages() && fits_cache();
+    // Members may come in another order later, so that there must be a grid whichever of the inputs comes first.
+    const std::vector<const Dims*> candidates = possible_dims();
+    return std::any_of(candidates.begin(), candidates.end(), [&](const Dims* dims) {
+      dims_ = dims;
+      return choose_sharding() && choose_rows() && find_stages() && fits_cache();
+    });
   }
   FusedGrid made() && {
     FusedGrid grid{*dims_, row_dims_, sharding(), std::vector<int>(members_.size()), std::move(stage_)};
@@ -80,9 +85,9 @@ class GridFinder {
     return split;
   }
 
-  // Chooses the dimensions of the largest tensor, in the order that outputs of this size have, or else
-  // inputs.
-  bool choose_dims() {
+  // The dimensions of the largest tensor, in the orders that the grid may have them: that of the outputs of this size,
+  // which must agree, or else those of inputs.
+  std::vector<const Dims*> possible_dims() const {
     const Dims* most = &result(0);
     for (size_t p = 0; p < members_.size(); ++p) {
       const Dims& size =
@@ -92,14 +97,18 @@ class GridFinder {
     const Dims* chosen = nullptr;
     for (size_t p = 0; p < members_.size(); ++p)
       if (is_needed_[p] && same_names(result(p), *most)) {
-        if (chosen && *chosen != result(p)) return false;
+        if (chosen && *chosen != result(p)) return {};
         chosen = &result(p);
       }
+    if (chosen) return {chosen};
+    std::vector<const Dims*> found;
     for (const GridMember& member : members_)
       for (const ValueId id : member.step->inputs)
-        if (!chosen && !maker(id) && same_names(dims(id), *most)) chosen = &dims(id);
-    dims_ = chosen ? chosen : most;
-    return true;
+        if (!maker(id) && same_names(dims(id), *most) &&
+            std::none_of(found.begin(), found.end(), [&](const Dims* known) { return *known == dims(id); }))
+          found.push_back(&dims(id));
+    if (found.empty()) found.push_back(most);
+    return found;
   }
 
   // Returns false unless every value has only dimensions of the grid, each split in only one way.
