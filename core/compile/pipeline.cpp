@@ -95,11 +95,11 @@ void warn_of_idle_rings(Program& program) {
         turns = turns || step.as<RunRing>();
       }
     if (is_made && !turns)
-      program.warnings.push_back(
-          fmt::format("'{}' does not run in turns: either none of its operands is gathered for it along one "
-                      "dimension, and its "
-                      "result is not scattered, or the devices would add up copies of the same result",
-                      rule.pattern));
+      program.warnings.push_back(fmt::format(
+          "'{}' does not run in turns: either none of its operands is gathered for it along one "
+          "dimension, and its result is not scattered, or both operands are one tensor, or the devices "
+          "would add up copies of the same result",
+          rule.pattern));
   }
 }
 

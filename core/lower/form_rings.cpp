@@ -45,8 +45,11 @@ class RingSearch {
     const std::vector<TensorType> operands = global_types(entry_, step.inputs);
     const bool contracts =
         !without(unite(operands[0].dims, operands[1].dims), entry_.values[step.outputs[0]].type.dims).empty();
-    return contracts && step.inputs[0] != step.inputs[1] && operands[0].dtype == operands[1].dtype;
+    return contracts && !are_one(step.inputs[0], step.inputs[1]) && operands[0].dtype == operands[1].dtype;
   }
+
+  // True if both are aliases of one value, which may read it later.
+  bool are_one(ValueId a, ValueId b) const { return root_of(entry_, a) == root_of(entry_, b); }
 
   // True if a sum that grows with every turn would be rounded as often.
   bool is_rounded(const Step& product) const {
@@ -75,7 +78,7 @@ class RingSearch {
     if (start == StepIndex()) return std::nullopt;
     const Step& gather = entry_.steps[start];
     const ValueId own = gather.inputs[0];
-    if (own == product.inputs[1 - operand] || !entry_.values[own].sharding.partial.empty() ||
+    if (are_one(own, product.inputs[1 - operand]) || !entry_.values[own].sharding.partial.empty() ||
         !is_split_further(entry_.values[own].sharding, entry_.values[gathered].sharding,
                           gather.collective().axes))
       return std::nullopt;
