@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/tensors/random_bits.h"
 #include "runtime/compute/vector_targets.h"
 #include "runtime/processes/job.h"
@@ -21,17 +22,8 @@ uint64_t hash_of_program() {
   return hash_bytes(bytes.view());
 }
 
-const char* own_instructions() {
-  switch (vector_level()) {
-    case VectorLevel::kAvx512:
-      return "AVX-512";
-    case VectorLevel::kAvx2:
-      return "AVX2";
-    case VectorLevel::kPlain:
-      break;
-  }
-  return "narrow vectors";
-}
+constexpr EnumName<VectorLevel> kInstructions[] = {
+    {VectorLevel::kAvx512, "AVX-512"}, {VectorLevel::kAvx2, "AVX2"}, {VectorLevel::kPlain, "narrow vectors"}};
 
 std::vector<HostFacts> facts_of(const std::vector<std::string>& lines) {
   std::vector<HostFacts> hosts;
@@ -83,7 +75,8 @@ void require_same_program(Processes& processes, bool quiet) {
   if (!processes.has_several_nodes()) return;
   std::string own;
   if (processes.leads_node())
-    own = fmt::format("{} {} {} {}", host_name(), processes.rank(), hash_of_program(), own_instructions());
+    own = fmt::format("{} {} {} {}", host_name(), processes.rank(), hash_of_program(),
+                      name_in(kInstructions, vector_level()));
   const std::vector<HostFacts> hosts = facts_of(processes.gather(own));
   std::string fault = processes.is_root() ? program_fault(hosts) : "";
   processes.broadcast(fault);

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <new>
 #include <utility>
 
-#include "core/compile/useful_products.h"
 #include "core/compile/variable_placement.h"
+#include "core/cost/kernel_time.h"
 #include "core/diagnostics/progress.h"
 #include "core/diagnostics/stop.h"
 #include "core/graph/graph_check.h"
@@ -52,6 +53,27 @@ const std::string& name_of(const PassValue& value) {
                  [](const PartitionedEntry& steps) -> const std::string& { return steps.entry.name; },
                  [](const EntryPoint& entry) -> const std::string& { return entry.name; }},
       value);
+}
+
+// The products of the operations of `graph`, apart from those in its loops.
+UsefulProducts useful_products(const Graph& graph) {
+  UsefulProducts found;
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kOp || !is_product(*node.op)) continue;
+    const std::vector<LocalType> operands = held_whole(graph.operand_types(node)),
+                                 results = held_whole(graph.result_types(node));
+    const int64_t flops = node.op->flops({node.attributes, operands}, results);
+    found.flops += flops;
+    found.needed[rated_dtype(*node.op, operands, results[0])] +=
+        std::llround(static_cast<double>(flops) * share_useful(*node.op, node.attributes));
+  }
+  return found;
+}
+
+// Adds those of `times` runs of a part to those of the whole.
+void add(UsefulProducts& whole, const UsefulProducts& part, int64_t times) {
+  whole.flops += part.flops * times;
+  for (const auto& [dtype, flops] : part.needed) whole.needed[dtype] += flops * times;
 }
 
 }  // namespace

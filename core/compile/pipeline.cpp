@@ -277,12 +277,9 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
 // hide what they may: most of the collectives that only updates of weights wait for, and slices. By rules, one more way
 // keeps to them as far as it can; otherwise, two more hide less.
 std::vector<PlanWay> ways_to_choose(bool by_rules) {
-  std::vector<PlanWay> ways = {{true}, {}, {true, 0.9, false, true}};
-  if (by_rules)
-    ways.push_back({true, 0, true, true});
-  else
-    ways.insert(ways.end(), {{true, 0.9}, {true, 0.5, false, true}});
-  return ways;
+  const PlanWay hiding = {true, 0.9, false, true};
+  if (by_rules) return {{true}, {}, hiding, {true, 0, true, true}};
+  return {{true}, {}, hiding, {true, 0.9}, {true, 0.5, false, true}};
 }
 
 // The different plans that these ways choose. A way whose plan cannot be chosen is passed over. Of rules that leave

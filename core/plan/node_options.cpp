@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -91,8 +92,9 @@ class Options {
     }
     if (call_.by_rules) keep_agreed(choices);
     std::vector<AxisList> chosen(factors_.size());
-    AxisList used;
-    choose(choices, 0, chosen, used);
+    choose(choices, 0, chosen, {}, [&](const AxisList& used) {
+      if (!splits_twice(factors_, chosen)) add_split(chosen, used);
+    });
   }
 
   // If all tensors say the same of every factor, the operation runs so, and there is nothing to choose. Otherwise,
@@ -155,18 +157,16 @@ class Options {
     return set;
   }
 
+  // Calls `found` for each way to choose a list for every factor from `f` on, with the axes that they use.
   void choose(const std::vector<std::vector<AxisList>>& choices, size_t f, std::vector<AxisList>& chosen,
-              const AxisList& used) {
-    if (f == factors_.size()) {
-      if (!splits_twice(factors_, chosen)) add_split(chosen, used);
-      return;
-    }
+              const AxisList& used, const std::function<void(const AxisList& used)>& found) {
+    if (f == factors_.size()) return found(used);
     for (const AxisList& list : choices[f]) {
       if (shares_axis(list, used)) continue;
       chosen[f] = list;
       AxisList more = used;
       more.insert(more.end(), list.begin(), list.end());
-      choose(choices, f + 1, chosen, more);
+      choose(choices, f + 1, chosen, more, found);
     }
   }
 
@@ -186,24 +186,12 @@ class Options {
         if (list.empty()) continue;
         choices[f] = {list};
         std::vector<AxisList> chosen(factors_.size());
-        choose_for_rule(choices, 0, chosen, {}, mesh_.size(list));
+        choose(choices, 0, chosen, {}, [&](const AxisList& used) {
+          NodeOption option = split_plan_(option_of(chosen, {}).operands, mesh_.size(list));
+          option.parts = mesh_.size(list);
+          add(mesh_.size(used), std::move(option));
+        });
       }
-    }
-  }
-
-  void choose_for_rule(const std::vector<std::vector<AxisList>>& choices, size_t f,
-                       std::vector<AxisList>& chosen, const AxisList& used, int64_t parts) {
-    if (f == factors_.size()) {
-      NodeOption option = split_plan_(option_of(chosen, {}).operands, parts);
-      option.parts = parts;
-      return add(mesh_.size(used), std::move(option));
-    }
-    for (const AxisList& list : choices[f]) {
-      if (shares_axis(list, used)) continue;
-      chosen[f] = list;
-      AxisList more = used;
-      more.insert(more.end(), list.begin(), list.end());
-      choose_for_rule(choices, f + 1, chosen, more, parts);
     }
   }
 

@@ -1,5 +1,7 @@
 #include "core/program/repeated_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -81,9 +83,7 @@ std::string unnumbered(std::string_view name) {
 }
 
 std::string repetition(std::string_view name) {
-  std::string text;
-  for (const std::string& number : cut(name).numbers) text += (text.empty() ? "" : "/") + number;
-  return text;
+  return fmt::format("{}", fmt::join(cut(name).numbers, "/"));
 }
 
 std::string folded(const std::vector<std::string>& names) {

@@ -185,15 +185,10 @@ bool reconsider(const SearchTask& task, Findings& findings) {
 
 // The layout with a training step that is made to fit; nothing if it can't be, or another entry point does not fit.
 std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
-  CompileOptions compiling;
-  compiling.hardware = &task.hardware;
-  compiling.allow_uneven = task.options.limits.allow_uneven;
-  compiling.entries = {kTrainingStep};
-  const FittedProgram made = compile_within(task.model, found.layout, compiling, task.options.memory_limit,
-                                            task.hardware, FitEffort::kLittle);
-  if (made.too_large || !fits(task, static_cast<double>(made.program.arena_bytes()))) return std::nullopt;
-  found.memory = memory_of(task, made.program);
-  if (!fits(task, static_cast<double>(found.memory))) return std::nullopt;
+  const FittedProgram made = compile_within(
+      {task.prepared, found.layout, task.options.memory_limit, task.hardware, FitEffort::kLittle});
+  found.memory = made.program.arena_bytes();
+  if (made.too_large || !fits(task, static_cast<double>(found.memory))) return std::nullopt;
   const EntryPoint& train = *made.program.find(kTrainingStep);
   const std::vector<StepCount> counts = predicted_counts(made.program, train);
   set_costs(task, made.program, counts, found);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/cost/cost.h"
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/printable.h"
 #include "formats/program/program_writer.h"
 #include "formats/text/quantity.h"
@@ -25,17 +26,8 @@ std::string label(const std::string& first, const std::string& second) {
   return above.substr(0, above.size() - 1) + "\\n" + below.substr(1);
 }
 
-const char* colour(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "#dbeafe";
-    case Phase::kBackward:
-      return "#ede9fe";
-    case Phase::kUpdate:
-      return "#dcfce7";
-  }
-  return "#ffffff";
-}
+constexpr EnumName<Phase> kColours[] = {
+    {Phase::kForward, "#dbeafe"}, {Phase::kBackward, "#ede9fe"}, {Phase::kUpdate, "#dcfce7"}};
 
 // Draws one entry point. A collective is one node, at its start: its wait only constrains the order.
 class EntryDrawing {
@@ -134,7 +126,7 @@ class EntryDrawing {
       kind += " over " + program_.mesh().names(ring->axes);
       work += ", " + bytes_text(count.bytes_sent) + " sent";
     }
-    return fmt::format("shape=box, style=filled, fillcolor=\"{}\", label={}", colour(step.phase),
+    return fmt::format("shape=box, style=filled, fillcolor=\"{}\", label={}", name_in(kColours, step.phase),
                        label(kind, step.name + work));
   }
 

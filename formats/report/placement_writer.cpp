@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/printable.h"
 #include "core/program/repeated_names.h"
 #include "core/program/reshard_list.h"
@@ -88,23 +89,10 @@ std::string copies_text(const PlacedTensor& tensor, const Mesh& mesh) {
 
 // -- the list --
 
-std::string role_title(TensorRole role) {
-  switch (role) {
-    case TensorRole::kInput:
-      return "inputs";
-    case TensorRole::kVariable:
-      return "variables";
-    case TensorRole::kState:
-      return "optimizer state";
-    case TensorRole::kCache:
-      return "caches";
-    case TensorRole::kOutput:
-      return "outputs";
-    case TensorRole::kComputed:
-      break;
-  }
-  return "computed";
-}
+constexpr EnumName<TensorRole> kTitles[] = {
+    {TensorRole::kInput, "inputs"},          {TensorRole::kVariable, "variables"},
+    {TensorRole::kState, "optimizer state"}, {TensorRole::kCache, "caches"},
+    {TensorRole::kOutput, "outputs"},        {TensorRole::kComputed, "computed"}};
 
 // Tensors that differ in the number of a repetition only.
 struct AlikeTensors {
@@ -196,8 +184,8 @@ std::string role_text(const std::vector<AlikeTensors>& groups, const Mesh& mesh,
     name_width = std::max(name_width, printable(folded(group.names)).size());
   }
   name_width = std::min(name_width, style.width * 2 / 5);
-  std::string text = fmt::format("{}: {} {}\n", role_title(groups.front().first->role), bytes_text(bytes),
-                                 style.rank ? "on this device" : "per device");
+  std::string text = fmt::format("{}: {} {}\n", name_in(kTitles, groups.front().first->role),
+                                 bytes_text(bytes), style.rank ? "on this device" : "per device");
   for (const AlikeTensors& group : groups) {
     const PlacedTensor& tensor = *group.first;
     std::string after = to_string(tensor.type.dtype) + " ";
@@ -353,23 +341,10 @@ std::vector<Sharding> other_forms(const EntryPoint& entry, const PlacedTensor& t
   return forms;
 }
 
-std::string with_article(TensorRole role) {
-  switch (role) {
-    case TensorRole::kInput:
-      return "an input of";
-    case TensorRole::kVariable:
-      return "a variable of";
-    case TensorRole::kState:
-      return "optimizer state of";
-    case TensorRole::kCache:
-      return "a cache of";
-    case TensorRole::kOutput:
-      return "an output of";
-    case TensorRole::kComputed:
-      break;
-  }
-  return "computed by";
-}
+constexpr EnumName<TensorRole> kWithArticles[] = {
+    {TensorRole::kInput, "an input of"},        {TensorRole::kVariable, "a variable of"},
+    {TensorRole::kState, "optimizer state of"}, {TensorRole::kCache, "a cache of"},
+    {TensorRole::kOutput, "an output of"},      {TensorRole::kComputed, "computed by"}};
 
 // -- JSON --
 
@@ -438,10 +413,11 @@ std::string placements_json(const Program& program, const EntryPoint& entry, con
 std::string placement_text(const Program& program, const EntryPoint& entry, const PlacedTensor& tensor,
                            const PlacementStyle& style) {
   const Mesh& mesh = program.mesh();
-  std::string text = wrapped(printable(tensor.name) + "  ",
-                             fmt::format("{} {}, {} {}", to_string(tensor.type.dtype),
-                                         split_text(tensor, mesh), with_article(tensor.role), entry.name),
-                             ", ", style.width);
+  std::string text =
+      wrapped(printable(tensor.name) + "  ",
+              fmt::format("{} {}, {} {}", to_string(tensor.type.dtype), split_text(tensor, mesh),
+                          name_in(kWithArticles, tensor.role), entry.name),
+              ", ", style.width);
   const int64_t shards = mesh.size(split_axes(tensor.sharding));
   const std::string whole = bytes_text(bytes(tensor.type));
   const int64_t parts = mesh.size(partial_axes(tensor.sharding)), count = holders(tensor, mesh);

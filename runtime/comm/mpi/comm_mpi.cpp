@@ -7,7 +7,6 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/mpi/mpi_exchange.h"
-#include "runtime/comm/mpi/mpi_ring.h"
 #include "runtime/comm/mpi/two_level.h"
 #include "runtime/comm/node/node_collectives.h"
 #include "runtime/comm/node/node_ring.h"
@@ -25,6 +24,47 @@ void combine_floats(void* operand, void* result, MPI_Count* count, MPI_Datatype*
   combine(kind, *type == MPI_FLOAT ? DType::kF32 : DType::kF64, static_cast<const std::byte*>(operand),
           static_cast<std::byte*>(result), *count);
 }
+
+constexpr int kRingTag = 0;
+
+// A ring by messages, which travel while the executor multiplies if MPI moves them by itself, and otherwise at the ends
+// of products. `comm` spans the members, in order.
+class MpiRing : public PreparedRing {
+ public:
+  MpiRing(RingPlan plan, MPI_Comm comm, const Arena& arena, const Waiting& waiting)
+      : PreparedRing(std::move(plan)), comm_(comm), arena_(arena), waiting_(waiting) {}
+
+  const std::byte* take(size_t turn) override {
+    if (turn == 0) return arena_.at(plan().operand_offset);
+    wait_for(receive_, waiting_, plan().ranks);
+    wait_for(send_, waiting_, plan().ranks);
+    return inbox(turn - 1);
+  }
+
+  void progress() override {
+    int done = 0;
+    check_mpi(MPI_Test(&receive_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    check_mpi(MPI_Test(&send_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  }
+
+ private:
+  // The place for the slice that arrives while this device passes on the slice of `turn`.
+  std::byte* inbox(size_t turn) const { return arena_.at(plan().inboxes[turn % plan().inboxes.size()]); }
+
+  void send(size_t turn, const std::byte* slice) override {
+    check_mpi(MPI_Irecv_c(inbox(turn), plan().bytes(turn + 1), MPI_BYTE, static_cast<int>(plan().next()),
+                          kRingTag, comm_, &receive_),
+              "MPI_Irecv_c");
+    check_mpi(MPI_Isend_c(slice, plan().bytes(turn), MPI_BYTE, static_cast<int>(plan().previous()), kRingTag,
+                          comm_, &send_),
+              "MPI_Isend_c");
+  }
+
+  const MPI_Comm comm_;
+  const Arena& arena_;
+  const Waiting waiting_;
+  MPI_Request receive_ = MPI_REQUEST_NULL, send_ = MPI_REQUEST_NULL;
+};
 
 class MpiCollectives : public Collectives {
  public:
@@ -226,7 +266,7 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan,
 std::unique_ptr<PreparedRing> MpiComm::prepare(const RingPlan& plan, const Arena& arena, const Idle& idle) {
   std::optional<NodeSite> site = site_on_node(plan.axes, plan.ranks, arena, idle);
   if (site && !crosses_nodes(plan.axes)) return node_ring(plan, *std::move(site));
-  return mpi_ring(plan, groups_->whole(plan), arena, processes_.waiting());
+  return std::make_unique<MpiRing>(plan, groups_->whole(plan), arena, processes_.waiting());
 }
 
 // The members of a group on this node; nothing if they share no memory.
