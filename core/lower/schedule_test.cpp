@@ -75,8 +75,12 @@ class Steps {
   PartitionedEntry made_;
 };
 
-// The backward pass of layers 2, 1 and 0 with gradients g2 to g0 of variables w2 to w0, which it reads in this order.
-std::string backward_pass(int64_t elements, bool reads_all_at_the_end) {
+// Where the variables are read but in the backward pass.
+enum class OtherReader { kNone, kBackward, kUpdate };
+
+// The backward pass of layers 3 to 0 with gradients g3 to g0 of variables w3 to w0, which it reads in this order. The
+// other reader reads all variables at the end of the backward pass, or w3 for the update of w0.
+std::string backward_pass(int64_t elements, OtherReader other = OtherReader::kNone) {
   Steps steps(elements);
   const std::vector<ValueId> w = {steps.input("w0"), steps.input("w1"), steps.input("w2"), steps.input("w3")};
   std::vector<ValueId> sums(4);
@@ -87,7 +91,9 @@ std::string backward_pass(int64_t elements, bool reads_all_at_the_end) {
     sums[i] = steps.all_reduce("g" + name, steps.kernel("g" + name, {last}, Phase::kBackward));
     last = steps.kernel("b" + name, {last, w[i]}, Phase::kBackward);
   }
-  if (reads_all_at_the_end) steps.kernel("norm", w, Phase::kBackward);
+  if (other == OtherReader::kBackward) steps.kernel("norm", w, Phase::kBackward);
+  if (other == OtherReader::kUpdate)
+    sums[0] = steps.kernel("mix", {sums[0], steps.kernel("old w3", {w[3]}, Phase::kUpdate)}, Phase::kUpdate);
   for (size_t i = 0; i < 4; ++i) steps.update("u" + std::to_string(i), w[i], sums[i]);
   return std::move(steps).scheduled();
 }
@@ -108,17 +114,25 @@ TEST_CASE(
     "updates run as soon as their gradients take more than twice the memory of one, and nothing else reads "
     "the variable") {
   constexpr int64_t kMiB = int64_t{1} << 18;  // elements
-  CHECK(backward_pass(kMiB, false) ==
+  CHECK(backward_pass(kMiB) ==
         "loss; g3; start g3; b3; g2; start g2; b2; g1; start g1; b1; wait g3; u3; g0; start g0; b0; "
         "wait g2; u2; wait g1; u1; wait g0; u0; ");
   // Gradients that take little memory are applied at the end, as are those of variables that are read there.
   const std::string at_the_end =
       "loss; g3; start g3; b3; g2; start g2; b2; g1; start g1; b1; g0; start g0; b0; "
       "wait g3; u3; wait g2; u2; wait g1; u1; wait g0; u0; ";
-  CHECK(backward_pass(kMiB - 1, false) == at_the_end);
+  CHECK(backward_pass(kMiB - 1) == at_the_end);
   std::string with_norm = at_the_end;
   with_norm.insert(with_norm.find("wait g3"), "norm; ");
-  CHECK(backward_pass(kMiB, true) == with_norm);
+  CHECK(backward_pass(kMiB, OtherReader::kBackward) == with_norm);
+}
+
+TEST_CASE(
+    "an early update comes after other updates' steps that read the old value, so that it can take its "
+    "place") {
+  CHECK(backward_pass(int64_t{1} << 18, OtherReader::kUpdate) ==
+        "loss; g3; start g3; b3; g2; start g2; b2; g1; start g1; b1; old w3; wait g3; u3; g0; start g0; b0; "
+        "wait g2; u2; wait g1; u1; wait g0; mix; u0; ");
 }
 
 TEST_CASE("the cast of a reduced gradient waits for the update, and one that is needed before does not") {

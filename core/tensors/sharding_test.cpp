@@ -33,6 +33,29 @@ TEST_CASE("shards of a dimension near 2^62 do not overflow") {
   CHECK(shard_interval(size, 4096, 1).size() == size / 4096);
 }
 
+TEST_CASE("what windows read covers a split if every device reads all of its own shard") {
+  int covering = 0, lacking = 0;
+  for (const int64_t size : {1, 4, 7, 9})
+    for (const int64_t places : {1, 4, 5, 9})
+      for (const int64_t span : {1, 3, 9})
+        for (const int64_t low : {-2, 0, 1, 6})
+          for (int64_t parts = 1; parts <= 5; ++parts) {
+            const Mesh mesh({{"rows", parts}});
+            const Dims dims{{"n", size}};
+            const Sharding wanted{{{0}}, {}}, held{{{0}}, {}, {{0, places, 2, low, span, 1}}};
+            bool expected = true;
+            for (int64_t rank = 0; rank < parts; ++rank) {
+              const Interval own = local_box(dims, wanted, mesh, {rank})[0];
+              const Interval read = local_box(dims, held, mesh, {rank})[0];
+              expected = expected && (own.size() == 0 || (read.begin <= own.begin && own.end <= read.end));
+            }
+            (expected ? covering : lacking) += 1;
+            REQUIRE(covers(dims, held, wanted, mesh) == expected);
+          }
+  CHECK(covering > 50);
+  CHECK(lacking > 50);
+}
+
 TEST_CASE("a device's box follows its coordinates, major axis first") {
   const Mesh mesh({{"rows", 2}, {"cols", 2}});
   const Dims dims{{"n", 5}, {"m", 3}};

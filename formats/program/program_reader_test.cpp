@@ -132,6 +132,11 @@ TEST_CASE("a program that was changed is refused where it does not fit") {
   const size_t steps = read_program(text, "program.json").entry_points.front().steps.size();
   CHECK(changed("\"first_step\":0", "\"first_step\":" + std::to_string(steps))
             .find("the buffer is alive at steps that do not exist") != std::string::npos);
+  // A buffer that is too small for its value.
+  const std::string buffer = "\"kind\":\"activation\",\"bytes\":";
+  const size_t number = text.find(buffer) + buffer.size(), behind = text.find(',', number);
+  CHECK(error_of(text.substr(0, number) + "4" + text.substr(behind)).find("bytes, but its buffer has 4") !=
+        std::string::npos);
 }
 
 TEST_CASE("keys that are missing or of another kind are said to be") {

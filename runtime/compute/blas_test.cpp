@@ -8,6 +8,7 @@
 
 #include "core/op_rules/example.h"
 #include "core/testing/sanitized.h"
+#include "runtime/compute/widened_product.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
@@ -83,6 +84,36 @@ TEST_CASE("products by OpenBLAS equal those by plain loops") {
     CHECK(numbers_of(product(einsum, DType::kF64, 5)) == expected);
     CHECK(numbers_of(product(einsum, DType::kI32, 5)) == expected);
   }
+}
+
+// Values are small integers. Sums of more than 1024 products are made in several blocks.
+TEST_CASE_TEMPLATE("products with narrow weights equal those by plain loops, however long their sums are", T,
+                   Bf16, int8_t) {
+  constexpr int64_t kRows = 21, kColumns = 35;
+  for (const int64_t inner : {5, 1024, 1025, 2100})
+    for (const bool transposed : {false, true}) {
+      CAPTURE(inner);
+      CAPTURE(transposed);
+      const MatrixProduct sizes{.m = kRows,
+                                .n = kColumns,
+                                .k = inner,
+                                .b_transposed = transposed,
+                                .a_leading = inner,
+                                .b_leading = transposed ? inner : kColumns,
+                                .c_leading = kColumns};
+      std::vector<float> a(kRows * inner), made(kRows * kColumns), expected(kRows * kColumns);
+      std::vector<T> b(inner * kColumns);
+      for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
+      for (size_t i = 0; i < b.size(); ++i) b[i] = T(static_cast<float>(i % 5) - 2);
+      for (int64_t row = 0; row < kRows; ++row)
+        for (int64_t column = 0; column < kColumns; ++column)
+          for (int64_t i = 0; i < inner; ++i)
+            expected[row * kColumns + column] +=
+                a[row * inner + i] *
+                static_cast<float>(b[transposed ? column * inner + i : i * kColumns + column]);
+      multiply_widened(sizes, a.data(), b.data(), made.data());
+      CHECK(made == expected);
+    }
 }
 
 TEST_CASE("products of several threads equal those by plain loops") {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "runtime/testing/example_data.h"
@@ -515,6 +516,21 @@ TEST_CASE("every kernel gives the results of the worked examples") {
       check_worked(*op, op->signature.worked[i]);
       if (can_be_repeated(*op, op->signature.worked[i])) check_repeated(*op, op->signature.worked[i]);
     }
+  }
+}
+
+TEST_CASE("a shift by no places gives its operand, and one by the whole length nothing of it or all of it") {
+  const Dim length = dim_of("length=3");
+  const auto check = [&](int64_t by, bool wrap, const std::vector<double>& result) {
+    CAPTURE(by);
+    CAPTURE(wrap);
+    check_worked(op_named("shift"), worked({known("length=3", {1, 2, 3})},
+                                           {{"dim", length}, {"by", by}, {"wrap", wrap}}, {result}));
+  };
+  for (const bool wrap : {false, true}) check(0, wrap, {1, 2, 3});
+  for (const int64_t by : {-3, 3}) {
+    check(by, false, {0, 0, 0});
+    check(by, true, {1, 2, 3});
   }
 }
 
