@@ -171,6 +171,26 @@ void add_moves(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) 
   add("exchange between shapes without common cuts", rows, turned, columns);
 }
 
+// What windows read of a [16n, 5] matrix, along rows or columns: a halo on either side, and all of it on the one device
+// with a place, which receives more than any device sends.
+void add_halos(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
+  const TensorType type{DType::kF32, {{"a", 16 * n}, {"b", 5}}};
+  AxisList all;
+  for (size_t i = 0; i < mesh.axes().size(); ++i) all.push_back(static_cast<int>(i));
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    Sharding split = replicated(2);
+    split.dims[d] = all;
+    const int64_t size = type.dims[d].size;
+    for (const WindowSplit& window : {WindowSplit{d, size, 1, 1, 3, 1}, WindowSplit{d, 1, 1, 0, size, 1}}) {
+      Sharding read = split;
+      read.windows = {window};
+      cases.push_back({fmt::format("halos of {} places along {} {} {}", window.size, type.dims[d].name,
+                                   to_string(mesh), to_string(type)),
+                       mesh, CollectiveKind::kExchange, all, type, split, type, read});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CollectiveCase> collective_cases(int64_t devices) {
@@ -188,6 +208,7 @@ std::vector<CollectiveCase> collective_cases(int64_t devices) {
       // Even shards of 8, uneven ones of 3, of which the fourth is empty: the other sizes would only repeat these.
       if (n == 8 || n == 3) add_changes(cases, mesh, n);
       add_moves(cases, mesh, n);
+      add_halos(cases, mesh, n);
     }
   return cases;
 }
