@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmd/testing/shell.h"
@@ -97,6 +99,33 @@ TEST_CASE("a flipped bit is noticed, and the checkpoint before it is named") {
     CHECK(folder.said("$RUN --steps 4 --every 2 --checkpoint ck --resume " + mesh) == "exit 0: ");
     CHECK(folder.weights("ck/step_00000004") == good);
     fs::remove_all(folder.path / "damaged");
+  }
+}
+
+TEST_CASE("a flipped bit is noticed in whichever tensor it is") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 2 --checkpoint ck") == "exit 0: ");
+  const std::string file = "ck/step_00000002/variables.safetensors",
+                    good = folder.weights("ck/step_00000002");
+  // The elements of all tensors are the end of the file.
+  std::vector<std::pair<std::string, size_t>> ends;
+  {
+    const Safetensors tensors = read_safetensors(folder / file);
+    const std::byte* end = nullptr;
+    for (const auto& [name, array] : tensors.tensors)
+      end = std::max(end, array.data + elements_of(array).size());
+    for (const auto& [name, array] : tensors.tensors)
+      ends.emplace_back(name,
+                        good.size() - static_cast<size_t>(end - array.data) + elements_of(array).size());
+  }
+  REQUIRE(ends.size() > 5);
+  for (const auto& [name, end] : ends) {
+    CAPTURE(name);
+    std::string bad = good;
+    bad[end - 1] = static_cast<char>(bad[end - 1] ^ 4);
+    write(folder, file, bad);
+    CHECK(folder.said("$RUN --steps 3 --checkpoint ck --resume") ==
+          refusal(fmt::format("{}: '{}' is damaged: its contents differ from its checksum", file, name)));
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "core/diagnostics/error.h"
 #include "core/testing/sanitized.h"
@@ -129,6 +131,26 @@ TEST_CASE("mutants of checkpoint.json are read as they would be written, or refu
                ? ""
                : "the notes change when they are written again";
   });
+}
+
+TEST_CASE("counts in checkpoint.json are whole numbers, and nothing is cut off from others") {
+  const ScratchFolder folder;
+  const auto read = [&](const std::string& key, const std::string& number) {
+    std::map<std::string, std::string> numbers = {
+        {"mtfc_checkpoint", "1"}, {"step", "3"}, {"seed", "7"}, {"rows", "12"}};
+    numbers[key] = number;
+    std::string text;
+    for (const auto& [name, value] : numbers)
+      text += fmt::format("{}\"{}\":{}", text.empty() ? "{" : ",", name, value);
+    return read_checkpoint_notes(folder.write("checkpoint.json", text + "}"));
+  };
+  CHECK(read("step", "4").step == 4);
+  for (const std::string key : {"mtfc_checkpoint", "step", "seed", "rows"})
+    for (const std::string number : {"1.5", "1.0", "1e3", "-1", "\"1\""}) {
+      CAPTURE(key);
+      CAPTURE(number);
+      CHECK_THROWS_AS(read(key, number), RunError);
+    }
 }
 
 TEST_CASE("mutants of --map rename, or are refused") {
