@@ -75,11 +75,11 @@ class Steps {
   PartitionedEntry made_;
 };
 
-// Where the variables are read but in the backward pass.
+// The step that reads variables besides those of the layers.
 enum class OtherReader { kNone, kBackward, kUpdate };
 
 // The backward pass of layers 3 to 0 with gradients g3 to g0 of variables w3 to w0, which it reads in this order. The
-// other reader reads all variables at the end of the backward pass, or w3 for the update of w0.
+// other reader reads all variables at the end of the backward pass, or reads w3 for the update of w0.
 std::string backward_pass(int64_t elements, OtherReader other = OtherReader::kNone) {
   Steps steps(elements);
   const std::vector<ValueId> w = {steps.input("w0"), steps.input("w1"), steps.input("w2"), steps.input("w3")};

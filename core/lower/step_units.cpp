@@ -68,7 +68,7 @@ class UnitOrder {
     const Unit &a = units_[early], &b = units_[late];
     std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
     if (joined.size() > kMostMembers || !is_within_reach(joined.front(), joined.back())) return;
-    // Units only grow, so that their numbers and the size of both together say which steps they have.
+    // Units only grow. If both together are as large as when they did not fit, nothing has changed since.
     size_t& unfit = unfit_[{early, late}];
     if (unfit == joined.size()) return;
     if (!can_be_one(a, b, joined)) {
@@ -183,8 +183,8 @@ class UnitOrder {
   PerStep<int> unit_of_;
   std::vector<int> order_;     // of the units, empty ones included
   std::vector<int> position_;  // of each unit in it
-  std::map<std::pair<int, int>, size_t>
-      unfit_;  // by two units, the earlier one first: the last size that can't be one
+  // By two units, the earlier one first: the size of both when they were last found not to fit into one step.
+  std::map<std::pair<int, int>, size_t> unfit_;
 };
 
 }  // namespace

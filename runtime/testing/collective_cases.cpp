@@ -171,8 +171,9 @@ void add_moves(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) 
   add("exchange between shapes without common cuts", rows, turned, columns);
 }
 
-// What windows read of a [16n, 5] matrix, along rows or columns: a halo on either side, and all of it on the one device
-// with a place, which receives more than any device sends.
+// Adds exchanges that give devices what windows read of a [16n, 5] matrix, along rows or along columns. In one kind,
+// each device gets a halo on either side. In the other, the only device with a place gets the whole matrix: it receives
+// more than any device sends.
 void add_halos(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
   const TensorType type{DType::kF32, {{"a", 16 * n}, {"b", 5}}};
   AxisList all;

@@ -85,7 +85,8 @@ def main():
     parser.add_argument("--hardware", nargs="*", default=["h100", "tpu-v3"])
     parser.add_argument("--settings", nargs="*", default=[], help="further options of both, such as --set=batch=8")
     parser.add_argument("--only-random", action="store_true", help="leave out the layout files")
-    parser.add_argument("--cpu-limit", type=int, default=300, metavar="S", help="of a compilation")
+    parser.add_argument("--cpu-limit", type=int, default=300, metavar="S",
+                        help="the seconds of processor time that a compilation may take")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--all", action="store_true", help="print cheaper cases, too")
     arguments = parser.parse_args()
