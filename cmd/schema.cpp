@@ -10,8 +10,17 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
 #include "core/diagnostics/error.h"
-#include "formats/reference/output_schemas.h"
+#include "formats/program/program_writer.h"
 #include "formats/reference/schema_writer.h"
+#include "formats/report/check_writer.h"
+#include "formats/report/difference_writer.h"
+#include "formats/report/explanation_writer.h"
+#include "formats/report/fit_writer.h"
+#include "formats/report/generation_writer.h"
+#include "formats/report/metrics_writer.h"
+#include "formats/report/placement_writer.h"
+#include "formats/report/report_writer.h"
+#include "formats/report/search_writer.h"
 
 namespace mtfc {
 namespace {

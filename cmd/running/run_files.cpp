@@ -133,7 +133,7 @@ void require_names(const std::string& option, const std::vector<std::string>& ou
   };
   const std::string hint = "rename the output in the model";
   for (const std::string& name : outputs) {
-    if (has(kMetricsKeys, name))
+    if (is_metrics_key(name))
       throw UserError(fmt::format("{}: the output '{}' has the name of another {}", option, name,
                                   option == "--tensorboard" ? "number of each step" : "key of each line"),
                       hint);

@@ -178,27 +178,15 @@ Json limited_rules_json(const Layout& layout) {
   });
 }
 
-Json state_sharding_json(const Layout& layout) {
-  Json json = Json::object();
-  const StateSharding& state = layout.state;
-  if (!state.axes.empty()) json["shard_state_over"] = json_of(state.axes, layout.mesh);
-  if (!state.gradients) json["shard_gradients"] = false;
-  if (state.variables) json["shard_variables"] = true;
-  if (!state.regather.empty()) json["regather"] = json_list(state.regather, &StateSharding::Pattern::text);
-  return json;
-}
-
-Json rings_json(const Layout& layout) {
-  Json json = Json::object();
-  for (const RingRule& rule : layout.rings) json["ring"][rule.pattern] = rule.turns;
-  return json;
-}
-
 Json annotations_json(const Layout& layout) {
   Json json = Json::object();
   for (const Annotation& annotation : layout.annotations)
     json[annotation.pattern] = rules_json(annotation.splits, layout.mesh);
   return json;
+}
+
+Json json_of(const Interval& interval) {
+  return Json::array({interval.begin, interval.end});
 }
 
 Json json_of(const Dims& dims) {

@@ -110,6 +110,14 @@ Json json_list(const Items& items, ItemJson json_of_item) {
   return list;
 }
 
+/// The object of what `json_of_value` gives for each value of a map from texts.
+template <typename Map, typename ValueJson = std::identity>
+Json json_map(const Map& map, ValueJson json_of_value = {}) {
+  Json object = Json::object();
+  for (const auto& [key, value] : map) object[key] = std::invoke(json_of_value, value);
+  return object;
+}
+
 /// [["rows", 2]]: a list, since other programs may sort the keys of an object.
 Json json_of(const Mesh& mesh);
 /// {"batch": ["rows"]}
@@ -118,10 +126,8 @@ Json json_of(const Layout& layout);
 Json annotations_json(const Layout& layout);
 /// [[dimension, [axes], {"in": pattern}], ...], as in a layout file.
 Json limited_rules_json(const Layout& layout);
-/// The keys that say how training spreads its state, as a layout file has them; none that is not stated.
-Json state_sharding_json(const Layout& layout);
-/// The key "ring" where the layout has it.
-Json rings_json(const Layout& layout);
+/// [2, 5]
+Json json_of(const Interval& interval);
 /// {"batch": 100}, in the order of the dimensions
 Json json_of(const Dims& dims);
 /// The split dimensions: {"batch": ["rows"]}

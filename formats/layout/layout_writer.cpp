@@ -1,6 +1,6 @@
 #include "formats/layout/layout_writer.h"
 
-#include "formats/json/ordered_json.h"
+#include "formats/json/layout_keys.h"
 
 namespace mtfc {
 
@@ -17,16 +17,8 @@ std::string layout_json(const Layout& layout, const std::string& doc,
   for (const Rule& rule : layout.rules) json["rules"].push_back(Json::array({rule.dim, axes_of(rule)}));
   for (const auto& [rule, pattern] : layout.limited_rules)
     json["rules"].push_back(Json::array({rule.dim, axes_of(rule), Json({{"in", pattern}})}));
-  if (!layout.annotations.empty()) json["shardings"] = annotations_json(layout);
-  if (layout.propagate) json["propagate"] = true;
-  json.update(state_sharding_json(layout));
-  json.update(rings_json(layout));
-  if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
-  if (found_for) {
-    Json sizes = Json::object();
-    for (const auto& [name, size] : found_for->sizes) sizes[name] = size;
-    json["found_for"] = {{"model", found_for->model}, {"sizes", std::move(sizes)}};
-  }
+  json.update(layout_keys().json(layout));
+  if (found_for) json["found_for"] = {{"model", found_for->model}, {"sizes", json_map(found_for->sizes)}};
   return dump_lines(json, 1);
 }
 

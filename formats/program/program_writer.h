@@ -12,6 +12,8 @@ namespace mtfc {
 inline constexpr int kProgramVersion = 1;
 
 std::string program_json(const Program& program);
+/// The JSON Schema of this form.
+std::string program_schema();
 
 /// `f32[batch=50, hidden=4..5]`: local extents, with the smallest and the largest if they differ.
 std::string local_shape(const Value& value, const Mesh& mesh);

@@ -6,14 +6,13 @@
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
+#include "formats/json/schema_parts.h"
 #include "formats/reference/operation_reference.h"
-#include "formats/reference/output_parts.h"
-#include "formats/reference/schema_parts.h"
 
 namespace mtfc {
 namespace {
 
-using namespace output_parts;
+using namespace schema_parts;
 
 Json window_schema() {
   const Json name = text(), number = {{"type", {"integer", "string"}}};
@@ -80,7 +79,7 @@ Json common_keys(std::string_view kind) {
           {"out", reference("one_or_more_names")},
           {"when", reference("condition")},
           {"sharding", reference("sharding")},
-          {"doc", text_schema()}};
+          {"doc", text("for people")}};
 }
 
 Json operation_definition(const Signature& signature) {
@@ -124,7 +123,7 @@ Json assign_definition() {
                         {"variable", text()},
                         {"in", operands_schema(1, 1)},
                         {"when", reference("condition")},
-                        {"doc", text_schema()}},
+                        {"doc", text("for people")}},
                        {"op", "variable", "in"});
 }
 
@@ -172,7 +171,8 @@ void add_operation_definitions(Json& definitions) {
   definitions["ops"] = {{"type", "array"}, {"items", reference("statement")}};
   Json inner = by_kind(nested);
   inner["not"] = {{"anyOf", {{{"required", {"out"}}}, {{"required", {"when"}}}}}};
-  const Json expression = object_schema({{"expr", reference("number")}, {"doc", text_schema()}}, {"expr"});
+  const Json expression =
+      object_schema({{"expr", reference("number")}, {"doc", text("for people")}}, {"expr"});
   definitions["operand"] = {
       {"description", "a tensor, a number, {\"expr\": ...} for a number, or an operation without a name"},
       {"type", {"string", "number", "object"}},
@@ -191,7 +191,7 @@ Json optimizer_schema() {
   for (const OptimizerDef* optimizer : all_optimizers()) {
     kinds.emplace_back(optimizer->name);
     Json properties = {{"kind", {{"const", optimizer->name}}},
-                       {"doc", text_schema()},
+                       {"doc", text("for people")},
                        {"no_decay", patterns},
                        {"lr_factors", lr_factors_schema()},
                        {"when", reference("condition")},
@@ -218,7 +218,7 @@ Json optimizer_schema() {
 
 Json schedule_schema() {
   const Json number = reference("number"), steps = {{"type", {"integer", "string"}}};
-  const Json common = {{"peak", number}, {"warmup", steps}, {"hold", steps}, {"doc", text_schema()}};
+  const Json common = {{"peak", number}, {"warmup", steps}, {"hold", steps}, {"doc", text("for people")}};
   Json rsqrt = {{"schedule", {{"const", "rsqrt"}}}}, curve = {{"schedule", {{"enum", {"cosine", "linear"}}}}};
   rsqrt.update(common);
   curve.update(common);
@@ -238,7 +238,7 @@ Json learning_rate_schema() {
   const Json product = {{"type", "array"}, {"items", factor}};
   return {{"anyOf",
            {reference("number"), reference("schedule"),
-            object_schema({{"product", product}, {"doc", text_schema()}}, {"product"})}}};
+            object_schema({{"product", product}, {"doc", text("for people")}}, {"product"})}}};
 }
 
 }  // namespace mtfc

@@ -6,14 +6,13 @@
 #include "core/graph/op_registry.h"
 #include "core/program/program.h"
 #include "formats/json/ordered_json.h"
+#include "formats/json/schema_parts.h"
 #include "formats/reference/operation_schema.h"
-#include "formats/reference/output_parts.h"
-#include "formats/reference/schema_parts.h"
 
 namespace mtfc {
 namespace {
 
-using namespace output_parts;
+using namespace schema_parts;
 
 // The text of the schema of a file that people write. It may name its schema.
 std::string file_schema_text(const Json& head, Json body, const Json& definitions) {
@@ -36,7 +35,7 @@ Json input_schema() {
   return object_schema({{"dims", reference("names")},
                         {"dtype", reference("dtype")},
                         {"sharding", reference("sharding")},
-                        {"doc", text_schema()}},
+                        {"doc", text("for people")}},
                        {"dims"});
 }
 
@@ -70,7 +69,7 @@ Json declaration_schema() {
          {"description", "a name under which reports show its memory apart from that of others"}}},
        {"when", reference("condition")},
        {"sharding", reference("sharding")},
-       {"doc", text_schema()}},
+       {"doc", text("for people")}},
       {"dims"});
 }
 
@@ -87,7 +86,7 @@ Json init_schema() {
              scaling = object_schema({{"scale", number},
                                       {"mode", {{"enum", {"fan_in", "fan_out", "fan_avg"}}}},
                                       {"in", reference("names")},
-                                      {"doc", text_schema()}},
+                                      {"doc", text("for people")}},
                                      {"in"});
   Json distribution =
       object_schema({{"normal", number},
@@ -102,7 +101,7 @@ Json init_schema() {
 
 Json block_schema() {
   return object_schema(
-      {{"doc", text_schema()},
+      {{"doc", text("for people")},
        {"dims",
         map_schema(
             text(),
@@ -118,7 +117,7 @@ Json block_schema() {
 
 Json decode_schema() {
   const Json input = reference("input");
-  return object_schema({{"doc", text_schema()},
+  return object_schema({{"doc", text("for people")},
                         {"inputs", object_schema({{"token", input}, {"position", input}, {"seen", input}},
                                                  {"token", "position"})},
                         {"variables", map_schema(reference("variable"), "caches")},
@@ -141,7 +140,7 @@ Json train_schema() {
                         {"no_decay", patterns},
                         {"lr_factors", lr_factors_schema()},
                         {"shard_state_over", patterns},
-                        {"doc", text_schema()}},
+                        {"doc", text("for people")}},
                        {"loss", "optimizer"});
 }
 
@@ -212,7 +211,7 @@ struct FieldSchema {
 
   template <typename Owner>
   Json operator()(std::string Owner::*) const {
-    return text_schema();
+    return text("for people");
   }
   template <typename Owner>
   Json operator()(bool Owner::*) const {
@@ -309,7 +308,7 @@ Json collectives_schema(const std::string& doc) {
 Json part_schema(HardwarePart part, const std::string& doc) {
   switch (part) {
     case HardwarePart::kNote:
-      return text_schema();
+      return text("for people");
     case HardwarePart::kFlops:
       return flops_schema(doc);
     case HardwarePart::kEfficiency:
@@ -330,7 +329,7 @@ Json precision_schema() {
            {dtype, object_schema({{"dtype", dtype},
                                   {"gradients", dtype},
                                   {"tensors", map_schema(dtype, "the dtype of tensors by patterns of names")},
-                                  {"doc", text_schema()}},
+                                  {"doc", text("for people")}},
                                  {})}},
           {"description", "bf16: mixed precision"}};
 }
@@ -340,8 +339,8 @@ Json precision_schema() {
 std::string model_schema() {
   const Json body = object_schema(
       {{"mtfc", {{"const", 1}, {"description", "the version of the format"}}},
-       {"name", text_schema()},
-       {"doc", text_schema()},
+       {"name", text("for people")},
+       {"doc", text("for people")},
        {"include", {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}}},
        {"params", map_schema(reference("number"), "numbers, or expressions over other params and dims")},
        {"dims", map_schema(reference("size"), "every dimension and its size")},
@@ -404,7 +403,7 @@ std::string layout_schema() {
                    "whether products run in turns, by the names of their results or patterns of names")},
        {"device_order", {{"type", "array"}, {"items", whole()}, {"uniqueItems", true}}},
        {"found_for", found_for},
-       {"doc", text_schema()}},
+       {"doc", text("for people")}},
       {});
   return file_schema_text(
       schema_head("mtfc layout", "Which dimensions are split over which axes of the mesh"), body, {});

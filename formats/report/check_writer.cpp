@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "formats/json/ordered_json.h"
+#include "formats/json/output_object.h"
 
 namespace mtfc {
 namespace {
@@ -14,7 +14,7 @@ int64_t count_of(const std::vector<Diagnostic>& found, Severity severity) {
                        [&](const Diagnostic& diagnostic) { return diagnostic.severity == severity; });
 }
 
-const char* name_of(Severity severity) {
+const char* word_of(Severity severity) {
   return severity == Severity::kError ? "error" : severity == Severity::kWarning ? "warning" : "note";
 }
 
@@ -22,16 +22,37 @@ std::string how_many(int64_t count, const std::string& what) {
   return fmt::format("{} {}{}", count == 0 ? "no" : fmt::format("{}", count), what, count == 1 ? "" : "s");
 }
 
-Json json_of(const Diagnostic& diagnostic) {
-  Json json = {{"severity", name_of(diagnostic.severity)}, {"message", diagnostic.message}};
-  if (!diagnostic.hint.empty()) json["hint"] = diagnostic.hint;
-  const Location& location = diagnostic.location;
-  if (!location.file.empty()) json["file"] = location.file;
-  if (location.line > 0) json["line"] = location.line;
-  if (location.column > 0) json["column"] = location.column;
-  if (!location.pointer.empty()) json["pointer"] = location.pointer;
-  return json;
-}
+using namespace schema_parts;
+
+const OutputObject<Location> kLocation = {
+    {"file", text(), [](const Location& location) { return unless_empty(location.file); }},
+    {"line", whole(), [](const Location& location) { return unless_empty(location.line); }},
+    {"column", whole(), [](const Location& location) { return unless_empty(location.column); }},
+    {"pointer", text("JSON pointer"),
+     [](const Location& location) { return unless_empty(location.pointer); }}};
+
+const OutputObject<Diagnostic> kDiagnostic = {
+    {"severity",
+     {{"enum", {"error", "warning", "note"}}},
+     [](const Diagnostic& diagnostic) { return word_of(diagnostic.severity); }},
+    {"message", text(), &Diagnostic::message},
+    {"hint", text("what to do about it"),
+     [](const Diagnostic& diagnostic) { return unless_empty(diagnostic.hint); }},
+    {kLocation, &Diagnostic::location}};
+
+struct Checked {
+  const std::string& model;
+  const std::vector<Diagnostic>& found;
+};
+
+const OutputObject<Checked> kCheck = {
+    {"mtfc_check", version(), kFirstVersion},
+    {"model", text("the file"), [](const Checked& checked) { return checked.model; }},
+    {"errors", whole(), [](const Checked& checked) { return count_of(checked.found, Severity::kError); }},
+    {"warnings", whole(), [](const Checked& checked) { return count_of(checked.found, Severity::kWarning); }},
+    {"notes", whole(), [](const Checked& checked) { return count_of(checked.found, Severity::kNote); }},
+    {"diagnostics", list_of(kDiagnostic.schema()),
+     [](const Checked& checked) { return json_list(checked.found, kDiagnostic); }}};
 
 }  // namespace
 
@@ -41,13 +62,11 @@ std::string check_text(const std::string& model, const std::vector<Diagnostic>& 
 }
 
 std::string check_json(const std::string& model, const std::vector<Diagnostic>& found) {
-  Json json = {{"mtfc_check", 1},
-               {"model", model},
-               {"errors", count_of(found, Severity::kError)},
-               {"warnings", count_of(found, Severity::kWarning)},
-               {"notes", count_of(found, Severity::kNote)},
-               {"diagnostics", json_list(found, [](const Diagnostic& one) { return json_of(one); })}};
-  return dump_lines(json, 2);
+  return dump_lines(kCheck.json({model, found}), 2);
+}
+
+std::string check_schema() {
+  return output_schema("mtfc check", "What mtfc check --format json prints", kCheck.schema());
 }
 
 }  // namespace mtfc

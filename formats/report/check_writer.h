@@ -15,5 +15,6 @@ std::string check_text(const std::string& model, const std::vector<Diagnostic>& 
 /// "warning", "message": …, "hint": …, "file": …, "line": …, "column": …, "pointer": …}]}. What is not known is left
 /// out.
 std::string check_json(const std::string& model, const std::vector<Diagnostic>& found);
+std::string check_schema();
 
 }  // namespace mtfc

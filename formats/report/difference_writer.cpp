@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <type_traits>
 
 #include "core/diagnostics/printable.h"
 #include "core/program/repeated_names.h"
-#include "formats/json/ordered_json.h"
+#include "formats/json/output_object.h"
+#include "formats/report/report_figures.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -19,60 +20,24 @@ namespace {
 // Shorter differences of time are left out of the text: a thousandth of a step.
 constexpr double kLeastShare = 1e-3;
 
-struct Figure {
-  const char* name;  // on the terminal
-  const char* key;   // in JSON
-  double first, second;
-  std::function<std::string(double)> text;
+// The figures that are compared: their keys, and where they stand in reports (formats/report/report_figures.h).
+struct ComparedFigure {
+  const char* key;  // `?` behind it: only where steps have predicted times
+  const char* pointer;
 };
+constexpr ComparedFigure kCompared[] = {{"step_s?", "/time/step_s"},
+                                        {"compute_s?", "/time/compute_s"},
+                                        {"communication_s?", "/time/communication_s"},
+                                        {"einsum_flops_per_device", "/flops/einsum_per_device"},
+                                        {"other_flops_per_device", "/flops/other_per_device"},
+                                        {"collectives", "/communication/count"},
+                                        {"bytes_sent_per_device", "/communication/bytes_sent_per_device"},
+                                        {"memory_per_device", "/memory/peak_bytes_per_device"},
+                                        {"variables_per_device", "/memory/variables"},
+                                        {"optimizer_state_per_device", "/memory/optimizer_state"}};
 
-std::string flops_of(double value) {
-  return count_text(static_cast<int64_t>(value), "FLOP");
-}
-std::string grouped_of(double value) {
-  return grouped(static_cast<int64_t>(value));
-}
-
-std::vector<Figure> figures_of(const ProgramDifference& difference) {
-  const CostReport &a = difference.first, &b = difference.second;
-  std::vector<Figure> figures;
-  const auto add = [&](const char* name, const char* key, auto value, auto text) {
-    figures.push_back({name, key, static_cast<double>(value(a)), static_cast<double>(value(b)), text});
-  };
-  const auto bytes_of = [device = a.device_memory](double value) {
-    return bytes_beside(static_cast<int64_t>(value), device);
-  };
-  using Report = const CostReport&;
-  add(
-      "devices", "devices", [](Report r) { return r.layout.mesh.devices(); }, grouped_of);
-  if (a.time && b.time) {
-    add(
-        "predicted step time", "step_s", [](Report r) { return r.time->step_s; }, seconds_text);
-    add(
-        "  compute", "compute_s", [](Report r) { return r.time->compute_s; }, seconds_text);
-    add(
-        "  communication", "communication_s", [](Report r) { return r.time->communication_s; }, seconds_text);
-  }
-  add(
-      "einsum, per device", "einsum_flops_per_device",
-      [](Report r) { return r.arithmetic.einsum_per_device; }, flops_of);
-  add(
-      "other, per device", "other_flops_per_device", [](Report r) { return r.arithmetic.other_per_device; },
-      flops_of);
-  add(
-      "collectives", "collectives", [](Report r) { return r.communication.total.count; }, grouped_of);
-  add(
-      "bytes sent, per device", "bytes_sent_per_device",
-      [](Report r) { return r.communication.total.bytes_sent; }, bytes_of);
-  add(
-      "memory at the peak, per device", "memory_per_device", [](Report r) { return r.memory.peak; },
-      bytes_of);
-  add(
-      "  variables", "variables_per_device", [](Report r) { return r.memory.variables; }, bytes_of);
-  add(
-      "  optimizer state", "optimizer_state_per_device", [](Report r) { return r.memory.optimizer_state; },
-      bytes_of);
-  return figures;
+int64_t devices_of(const CostReport& report) {
+  return report.layout.mesh.devices();
 }
 
 std::string change_text(double first, double second) {
@@ -86,11 +51,28 @@ std::string change_text(double first, double second) {
   return std::abs(percent) < 10 ? fmt::format("{:+.2g} %", percent) : fmt::format("{:+.0f} %", percent);
 }
 
+double number_of(const FigureValue& value) {
+  return std::visit(
+      []<typename T>(const T& number) {
+        if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(number);
+        return 0.0;
+      },
+      value);
+}
+
 std::string figures_text(const ProgramDifference& difference) {
-  std::vector<std::vector<std::string>> rows = {{"", "A", "B", "B to A"}};
-  for (const Figure& figure : figures_of(difference))
-    rows.push_back({figure.name, figure.text(figure.first), figure.text(figure.second),
-                    change_text(figure.first, figure.second)});
+  const CostReport &a = difference.first, &b = difference.second;
+  std::vector<std::vector<std::string>> rows = {
+      {"", "A", "B", "B to A"},
+      {"devices", grouped(devices_of(a)), grouped(devices_of(b)),
+       change_text(static_cast<double>(devices_of(a)), static_cast<double>(devices_of(b)))}};
+  for (const ComparedFigure& compared : kCompared) {
+    const ReportFigure& figure = figure_at(compared.pointer);
+    const auto first = figure.of(a), second = figure.of(b);
+    if (first && second)
+      rows.push_back({figure.label, figure_text(figure, a), figure_text(figure, b),
+                      change_text(number_of(*first), number_of(*second))});
+  }
   return columns(rows, 1);
 }
 
@@ -168,13 +150,67 @@ std::string layout_text(const CostReport& report) {
          printable(described(report.layout));
 }
 
-Json sums_json(const CollectiveSums& sums) {
-  return {{"count", sums.count}, {"bytes_sent", sums.bytes}};
+using namespace schema_parts;
+
+OutputObject<CostReport>::Row figure_row(const ComparedFigure& compared) {
+  const ReportFigure& figure = figure_at(compared.pointer);
+  const std::string key(std::string_view(compared.key).substr(0, std::string_view(compared.key).find('?')));
+  return {Json{{compared.key, figure_schema(figure)}}, [&figure, key](const CostReport& report) {
+            Json json = Json::object();
+            if (const auto found = figure.of(report))
+              std::visit([&](const auto& value) { json[key] = value; }, *found);
+            return json;
+          }};
 }
 
-Json layout_json(const CostReport& report) {
-  return {{"mesh", json_of(report.layout.mesh)}, {"layout", described(report.layout)}};
-}
+const OutputObject<CostReport> kComparedLayout = [] {
+  std::vector<OutputObject<CostReport>::Row> rows = {
+      {"mesh", reference("mesh"), [](const CostReport& report) { return json_of(report.layout.mesh); }},
+      {"layout", text("for people"), [](const CostReport& report) { return described(report.layout); }},
+      {"devices", whole(), devices_of}};
+  for (const ComparedFigure& compared : kCompared) rows.push_back(figure_row(compared));
+  return OutputObject<CostReport>(rows);
+}();
+
+const OutputObject<TimeDifference> kTimeDifference = {
+    {"what", text(), &TimeDifference::what},
+    {"seconds", real("that B takes longer"), &TimeDifference::seconds}};
+
+const OutputObject<ShardingDifference> kShardingDifference = {
+    {"tensors", texts("of repeated blocks"), &ShardingDifference::tensors},
+    {"role", name_of<TensorRole>(), [](const ShardingDifference& one) { return to_string(one.role); }},
+    {"a", text(), &ShardingDifference::first},
+    {"b", text(), &ShardingDifference::second}};
+
+const OutputObject<CollectiveSums> kCollectiveSums = {
+    {"count", whole(), &CollectiveSums::count}, {"bytes_sent", whole("per device"), &CollectiveSums::bytes}};
+
+const OutputObject<CollectiveDifference> kCollectiveDifference = {
+    {"kind", name_of<CollectiveKind>(), &CollectiveDifference::kind},
+    {"over", text("axes, as in rows+cols"), &CollectiveDifference::axes},
+    {"tensors", texts(), &CollectiveDifference::tensors},
+    {"moved", text("from which sharding to which"), &CollectiveDifference::moved},
+    {"a", kCollectiveSums, &CollectiveDifference::first},
+    {"b", kCollectiveSums, &CollectiveDifference::second}};
+
+using Difference = const ProgramDifference&;
+
+const OutputObject<ProgramDifference> kDifference = {
+    {"mtfc_difference", version(), kFirstVersion},
+    {"model", text(), [](Difference difference) { return difference.first.model; }},
+    {"entry", text(), [](Difference difference) { return difference.first.entry; }},
+    {"a", reference("figures"), [](Difference difference) { return kComparedLayout.json(difference.first); }},
+    {"b", reference("figures"),
+     [](Difference difference) { return kComparedLayout.json(difference.second); }},
+    {"times", list_of(kTimeDifference.schema()),
+     [](Difference difference) {
+       const CostReport &a = difference.first, &b = difference.second;
+       return a.time && b.time ? json_list(time_differences(a, b), kTimeDifference) : Json::array();
+     }},
+    {"shardings", list_of(kShardingDifference.schema()),
+     [](Difference difference) { return json_list(difference.shardings.tensors, kShardingDifference); }},
+    {"collectives", list_of(kCollectiveDifference.schema()),
+     [](Difference difference) { return json_list(difference.collectives, kCollectiveDifference); }}};
 
 }  // namespace
 
@@ -189,27 +225,12 @@ std::string difference_text(const ProgramDifference& difference, size_t width, s
 }
 
 std::string difference_json(const ProgramDifference& difference) {
-  const CostReport &a = difference.first, &b = difference.second;
-  Json json = {{"mtfc_difference", 1}, {"model", a.model}, {"entry", a.entry}};
-  json["a"] = layout_json(a);
-  json["b"] = layout_json(b);
-  for (const Figure& figure : figures_of(difference)) {
-    json["a"][figure.key] = figure.first;
-    json["b"][figure.key] = figure.second;
-  }
-  json["times"] = Json::array();
-  if (a.time && b.time)
-    json["times"] = json_list(time_differences(a, b), [](const TimeDifference& item) -> Json {
-      return {{"what", item.what}, {"seconds", item.seconds}};
-    });
-  json["shardings"] = json_list(difference.shardings.tensors, [](const ShardingDifference& one) -> Json {
-    return {{"tensors", one.tensors}, {"role", to_string(one.role)}, {"a", one.first}, {"b", one.second}};
-  });
-  json["collectives"] = json_list(difference.collectives, [](const CollectiveDifference& one) -> Json {
-    return {{"kind", one.kind},   {"over", one.axes},          {"tensors", one.tensors},
-            {"moved", one.moved}, {"a", sums_json(one.first)}, {"b", sums_json(one.second)}};
-  });
-  return dump_lines(json, 2);
+  return dump_lines(kDifference.json(difference), 2);
+}
+
+std::string difference_schema() {
+  return output_schema("mtfc diff", "What mtfc diff --format json prints", kDifference.schema(),
+                       {{"figures", kComparedLayout.schema()}});
 }
 
 }  // namespace mtfc

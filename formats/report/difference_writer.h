@@ -21,5 +21,6 @@ struct ProgramDifference {
 std::string difference_text(const ProgramDifference& difference, size_t width, size_t most);
 /// The same as an object, with all rows.
 std::string difference_json(const ProgramDifference& difference);
+std::string difference_schema();
 
 }  // namespace mtfc

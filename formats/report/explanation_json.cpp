@@ -3,181 +3,285 @@
 
 #include "core/explain/halos.h"
 #include "core/program/reshard_groups.h"
-#include "formats/json/ordered_json.h"
+#include "formats/json/output_object.h"
 #include "formats/report/explanation_writer.h"
 
 namespace mtfc {
 namespace {
 
-Json halos_json(const TensorForm& from, const TensorForm& to, const Mesh& mesh) {
-  const auto shard = [](const Halo& halo) -> Json {
-    return {{"holds", {halo.holds.begin, halo.holds.end}},
-            {"reads", {halo.reads.begin, halo.reads.end}},
-            {"left", halo.left()},
-            {"right", halo.right()},
-            {"from_others", halo.neighbours}};
-  };
-  return json_list(halos_between(from, to, mesh), [&](const DimHalos& halos) -> Json {
-    return {{"dim", to.dims()[halos.dim].name}, {"shards", json_list(halos.shards, shard)}};
-  });
+using namespace schema_parts;
+
+using Style = const ExplanationStyle&;
+
+const Mesh& mesh_of(Style style) {
+  return style.program.layout.mesh;
 }
 
-Json place_json(const Location& place) {
-  return {{"file", place.file}, {"line", place.line}, {"pointer", place.pointer}};
+const OutputObject<Halo> kHalo = {
+    {"holds", reference("interval"), [](const Halo& halo) { return json_of(halo.holds); }},
+    {"reads", reference("interval"), [](const Halo& halo) { return json_of(halo.reads); }},
+    {"left", whole(), &Halo::left},
+    {"right", whole(), &Halo::right},
+    {"from_others", whole(), &Halo::neighbours}};
+
+const OutputObject<DimHalos, Dims> kHalos = {
+    {"dim", text(), [](const DimHalos& halos, const Dims& dims) { return dims[halos.dim].name; }},
+    {"shards", list_of(kHalo.schema()),
+     [](const DimHalos& halos) { return json_list(halos.shards, kHalo); }}};
+
+// Nothing where no windows read beyond shards.
+std::optional<Json> halos_json(const TensorForm& from, const TensorForm& to, const Mesh& mesh) {
+  if (to.sharding().windows.empty()) return {};
+  return json_list(halos_between(from, to, mesh), kHalos, to.dims());
 }
 
-Json operation_json(const OperationPlace& operation, const ModelNames& names) {
-  Json json = {{"operation", operation.kind}, {"tensor", operation.name}};
-  if (!operation.source.empty()) json["source"] = operation.source;
-  if (const Location place = names.place(operation.name); place.line > 0) json["place"] = place_json(place);
-  return json;
+const OutputObject<Location> kPlace = {{"file", text(), &Location::file},
+                                       {"line", whole(), &Location::line},
+                                       {"pointer", text("JSON pointer"), &Location::pointer}};
+
+const OutputObject<OperationPlace, ExplanationStyle> kOperation = {
+    {"operation", text(), &OperationPlace::kind},
+    {"tensor", text(), &OperationPlace::name},
+    {"source", text(), [](const OperationPlace& operation) { return unless_empty(operation.source); }},
+    {"place", reference("place"), [](const OperationPlace& operation, Style style) {
+       const Location place = style.program.names.place(operation.name);
+       return when(place.line > 0, kPlace.json(place));
+     }}};
+
+const OutputObject<TensorForm, Mesh> kForm = {
+    {"split", reference("splits"),
+     [](const TensorForm& form, const Mesh& mesh) { return json_of(form.dims(), form.sharding(), mesh); }},
+    {"partial", reference("partial"),
+     [](const TensorForm& form, const Mesh& mesh) { return partial_json(form.sharding(), mesh); }}};
+
+const OutputObject<LayoutFigures> kLayoutFigures = {
+    {"step_s", real("predicted, with --hardware"), &LayoutFigures::seconds},
+    {"cost", whole("by which plans are chosen"), &LayoutFigures::cost},
+    {"bytes_sent_per_device", whole(), &LayoutFigures::bytes},
+    {"collectives", whole(), &LayoutFigures::collectives},
+    {"memory_bytes_per_device", whole(), &LayoutFigures::memory},
+    {"flops_per_device", whole(), &LayoutFigures::flops}};
+
+// The forms before and after a collective, of a tensor whose pieces no operation moves.
+const OutputObject<ReshardStep, ExplanationStyle> kMovedForms = {
+    {"from", reference("form"),
+     [](const ReshardStep& reshard, Style style) { return kForm.json(reshard.from, mesh_of(style)); }},
+    {"to", reference("form"),
+     [](const ReshardStep& reshard, Style style) { return kForm.json(reshard.to, mesh_of(style)); }},
+    {"dims_after", reference("dims"),
+     [](const ReshardStep& reshard) {
+       return when(reshard.to.dims() != reshard.from.dims(), json_of(reshard.to.dims()));
+     }},
+    {"halos", reference("halos"), [](const ReshardStep& reshard, Style style) {
+       return halos_json(reshard.from, reshard.to, mesh_of(style));
+     }}};
+
+const OutputObject<ReshardStep, ExplanationStyle> kReshard = {
+    {"step", whole("the number of the step"),
+     [](const ReshardStep& reshard) { return reshard.step.index(); }},
+    {"tensor", text(), &ReshardStep::tensor},
+    {"dims", reference("dims"), [](const ReshardStep& reshard) { return json_of(reshard.from.dims()); }},
+    {"collective", name_of<CollectiveKind>(),
+     [](const ReshardStep& reshard) { return to_string(reshard.collective.kind); }},
+    {"axes", reference("axes"),
+     [](const ReshardStep& reshard, Style style) {
+       return json_of(reshard.collective.axes, mesh_of(style));
+     }},
+    {"bytes_sent_per_device", whole("in one run"), &ReshardStep::bytes},
+    {"runs", whole(), &ReshardStep::runs},
+    {"tensors_with_it", whole("other tensors that the step moves together with it"),
+     [](const ReshardStep& reshard) { return unless_empty(reshard.others); }},
+    {kMovedForms, [](const ReshardStep& reshard) { return reshard.moves.empty() ? &reshard : nullptr; }},
+    {"moves_pieces_for", text("the operation whose pieces are exchanged"),
+     [](const ReshardStep& reshard) { return unless_empty(reshard.moves); }},
+    {"maker", reference("operation"),
+     [](const ReshardStep& reshard, Style style) { return kOperation.json(reshard.maker, style); }},
+    {"readers", list_of(reference("operation")),
+     [](const ReshardStep& reshard, Style style) { return json_list(reshard.readers, kOperation, style); }}};
+
+const OutputObject<ExplanationStyle> kExplanationHead = {
+    {"mtfc_explanation", version(), kFirstVersion},
+    {"model", text(), [](Style style) { return style.program.program.model; }},
+    {"entry", text("the entry point"), [](Style style) { return style.program.entry.name; }},
+    {"mesh", reference("mesh"), [](Style style) { return json_of(mesh_of(style)); }}};
+
+const OutputObject<LayoutChange, ExplanationStyle> kLayoutChange = {
+    {"text", text("for people"),
+     [](const LayoutChange& change, Style style) { return change_text(change, style.program.layout); }},
+    {"shardings", map_schema(reference("splits"), "annotations to add"),
+     [](const LayoutChange& change, Style style) -> std::optional<Json> {
+       if (!change.annotation) return {};
+       Layout alone;
+       alone.mesh = mesh_of(style);
+       alone.annotations = {*change.annotation};
+       return annotations_json(alone);
+     }},
+    {"removed", text("the pattern of an annotation to remove"),
+     [](const LayoutChange& change) { return unless_empty(change.removed); }},
+    {"propagate", flag(), [](const LayoutChange& change) { return unless_empty(change.propagates); }}};
+
+const OutputObject<FixedBy> kFixedBy = {
+    {"by", text(), [](const FixedBy& fixed) { return to_string(fixed.kind); }},
+    {"text", text(), [](const FixedBy& fixed) { return unless_empty(fixed.text); }},
+    {"place", reference("place"), [](const FixedBy& fixed) {
+       return when(!fixed.location.file.empty() || fixed.location.line > 0, kPlace.json(fixed.location));
+     }}};
+
+// -- of a tensor --
+
+const OutputObject<OriginHop> kOriginHop = {{"tensor", text(), &OriginHop::tensor},
+                                            {"operation", text(), &OriginHop::operation}};
+
+const OutputObject<AxisOrigin, ExplanationStyle> kAxisOrigin = {
+    {"dim", text(), &AxisOrigin::dim},
+    {"axes", reference("axes"),
+     [](const AxisOrigin& split, Style style) { return json_of(split.axes, mesh_of(style)); }},
+    {"origin", reference("reason"), [](const AxisOrigin& split) { return kFixedBy.json(split.fixed); }},
+    {"path", list_of(kOriginHop.schema()),
+     [](const AxisOrigin& split) { return json_list(split.path, kOriginHop); }}};
+
+using ExplainedTensor = const TensorExplanation&;
+
+TensorForm own_form(ExplainedTensor tensor) {
+  return {tensor.type.dims, tensor.sharding};
 }
 
-Json form_json(const TensorForm& form, const Mesh& mesh) {
-  return {{"split", json_of(form.dims(), form.sharding(), mesh)},
-          {"partial", partial_json(form.sharding(), mesh)}};
-}
+struct HeldForm {
+  TensorForm own, held;
+};
+const OutputObject<HeldForm, Mesh> kHeldForm = {
+    {kForm, &HeldForm::held}, {"halos", reference("halos"), [](const HeldForm& form, const Mesh& mesh) {
+                                 return halos_json(form.own, form.held, mesh);
+                               }}};
 
-Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
-  const Mesh& mesh = style.program.layout.mesh;
-  Json json = {{"step", reshard.step.index()},
-               {"tensor", reshard.tensor},
-               {"dims", json_of(reshard.from.dims())},
-               {"collective", to_string(reshard.collective.kind)},
-               {"axes", json_of(reshard.collective.axes, mesh)},
-               {"bytes_sent_per_device", reshard.bytes},
-               {"runs", reshard.runs}};
-  if (reshard.others > 0) json["tensors_with_it"] = reshard.others;
-  if (reshard.moves.empty()) {
-    json["from"] = form_json(reshard.from, mesh);
-    json["to"] = form_json(reshard.to, mesh);
-    if (reshard.to.dims() != reshard.from.dims()) json["dims_after"] = json_of(reshard.to.dims());
-    if (!reshard.to.sharding().windows.empty()) json["halos"] = halos_json(reshard.from, reshard.to, mesh);
-  } else {
-    json["moves_pieces_for"] = reshard.moves;
-  }
-  json["maker"] = operation_json(reshard.maker, style.program.names);
-  json["readers"] = json_list(reshard.readers, [&](const OperationPlace& reader) {
-    return operation_json(reader, style.program.names);
-  });
-  return json;
-}
+const OutputObject<Alternative, Dims, Mesh> kAlternative = {
+    {"sharding", reference("splits"),
+     [](const Alternative& alternative, const Dims& dims, const Mesh& mesh) {
+       return json_of(dims, alternative.sharding, mesh);
+     }},
+    {"figures", reference("figures"),
+     [](const Alternative& alternative) { return kLayoutFigures.json(alternative.figures); }}};
 
-Json reshards_json(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style) {
-  return json_list(reshards, [&](const ReshardStep& reshard) { return reshard_json(reshard, style); });
-}
+const OutputObject<TensorExplanation, ExplanationStyle> kExplainedTensor = {
+    {kExplanationHead, [](ExplainedTensor, Style style) -> Style { return style; }},
+    {"tensor", text(), &TensorExplanation::tensor},
+    {"dtype", text(), [](ExplainedTensor tensor) { return to_string(tensor.type.dtype); }},
+    {"dims", reference("dims"), [](ExplainedTensor tensor) { return json_of(tensor.type.dims); }},
+    {"place", reference("place"), [](ExplainedTensor tensor) { return kPlace.json(tensor.place); }},
+    {"sharding", reference("form"),
+     [](ExplainedTensor tensor, Style style) { return kForm.json(own_form(tensor), mesh_of(style)); }},
+    {"fixed", reference("reason"), [](ExplainedTensor tensor) { return kFixedBy.json(tensor.fixed); }},
+    {"figures", reference("figures"),
+     [](ExplainedTensor tensor) { return kLayoutFigures.json(tensor.figures); }},
+    {"splits", list_of(kAxisOrigin.schema()),
+     [](ExplainedTensor tensor, Style style) { return json_list(tensor.splits, kAxisOrigin, style); }},
+    {"held", list_of(kHeldForm.schema(), "other shardings in which devices hold the tensor"),
+     [](ExplainedTensor tensor, Style style) {
+       return json_list(tensor.held, [&](const TensorForm& held) {
+         return kHeldForm.json({own_form(tensor), held}, mesh_of(style));
+       });
+     }},
+    {"alternatives", list_of(kAlternative.schema()),
+     [](ExplainedTensor tensor, Style style) {
+       return json_list(tensor.alternatives, kAlternative, tensor.type.dims, mesh_of(style));
+     }},
+    {"untried", whole("candidates that were too many to compile"), &TensorExplanation::untried},
+    {"reshards", list_of(reference("reshard")),
+     [](ExplainedTensor tensor, Style style) { return json_list(tensor.reshards, kReshard, style); }}};
 
-Json figures_json(const LayoutFigures& figures) {
-  Json json = Json::object();
-  if (figures.seconds) json["step_s"] = *figures.seconds;
-  json.update({{"cost", figures.cost},
-               {"bytes_sent_per_device", figures.bytes},
-               {"collectives", figures.collectives},
-               {"memory_bytes_per_device", figures.memory},
-               {"flops_per_device", figures.flops}});
-  return json;
-}
+// -- of a step --
 
-Json head_json(const ExplanationStyle& style) {
-  return {{"mtfc_explanation", 1},
-          {"model", style.program.program.model},
-          {"entry", style.program.entry.name},
-          {"mesh", json_of(style.program.layout.mesh)}};
-}
+using Explained = const ReshardExplanation&;
 
-Json change_json(const LayoutChange& change, const Layout& layout) {
-  Json json = {{"text", change_text(change, layout)}};
-  if (change.annotation) {
-    Layout alone;
-    alone.mesh = layout.mesh;
-    alone.annotations = {*change.annotation};
-    json["shardings"] = annotations_json(alone);
-  }
-  if (!change.removed.empty()) json["removed"] = change.removed;
-  if (change.propagates) json["propagate"] = true;
-  return json;
-}
+const OutputObject<Trial, ExplanationStyle> kTrial = {
+    {"change", reference("change"),
+     [](const Trial& trial, Style style) { return kLayoutChange.json(trial.change, style); }},
+    {"figures", reference("figures"), [](const Trial& trial) { return kLayoutFigures.json(trial.figures); }}};
 
-Json reason_json(const FixedBy& fixed) {
-  Json json = {{"by", to_string(fixed.kind)}};
-  if (!fixed.text.empty()) json["text"] = fixed.text;
-  if (!fixed.location.file.empty() || fixed.location.line > 0) json["place"] = place_json(fixed.location);
-  return json;
-}
+// Of an explanation that has one.
+const OutputObject<ReshardExplanation, ExplanationStyle> kRemoval = {
+    {kTrial, [](Explained explained) -> const Trial& { return *explained.removal; }},
+    {"instead", list_of(reference("reshard")),
+     [](Explained explained, Style style) { return json_list(explained.instead, kReshard, style); }}};
 
-Json group_json(const CollectiveGroup& group, const Mesh& mesh) {
-  const ReshardStep shown = folded(group);
-  Json steps = json_list(group.members, [](const ReshardStep* member) { return member->step.index(); });
-  return {{"tensors", shown.tensor},
-          {"collective", to_string(shown.collective.kind)},
-          {"axes", json_of(shown.collective.axes, mesh)},
-          {"steps", std::move(steps)},
-          {"total_bytes_sent_per_device", group.bytes}};
-}
+const OutputObject<ReshardExplanation, ExplanationStyle> kExplainedStep = {
+    {kExplanationHead, [](Explained, Style style) -> Style { return style; }},
+    {"reshard", reference("reshard"),
+     [](Explained explained, Style style) { return kReshard.json(explained.reshard, style); }},
+    {"with", list_of(reference("reshard"), "other tensors that the step moves, largest first"),
+     [](Explained explained, Style style) {
+       return unless_empty(json_list(explained.others, kReshard, style));
+     }},
+    {"figures", reference("figures"),
+     [](Explained explained) { return kLayoutFigures.json(explained.figures); }},
+    {"tried", whole("layouts that were compiled"), &ReshardExplanation::tried},
+    {"removal", or_null(kRemoval.schema()),
+     [](Explained explained, Style style) {
+       return explained.removal ? kRemoval.json(explained, style) : Json();
+     }},
+    {"cheaper", kTrial, &ReshardExplanation::cheaper}};
+
+// -- of a program --
+
+const OutputObject<CollectiveGroup, ExplanationStyle> kCollectiveGroup = {
+    {"tensors", text("their names as one, as in layer_{0..5}/y"),
+     [](const CollectiveGroup& group) { return folded(group).tensor; }},
+    {"collective", text(),
+     [](const CollectiveGroup& group) { return to_string(folded(group).collective.kind); }},
+    {"axes", reference("axes"),
+     [](const CollectiveGroup& group, Style style) {
+       return json_of(folded(group).collective.axes, mesh_of(style));
+     }},
+    {"steps", list_of(whole()),
+     [](const CollectiveGroup& group) {
+       return json_list(group.members, [](const ReshardStep* member) { return member->step.index(); });
+     }},
+    {"total_bytes_sent_per_device", whole("of all these steps and their runs"), &CollectiveGroup::bytes}};
+
+struct LargestReshards {
+  size_t most;
+};
+const OutputObject<LargestReshards, ExplanationStyle> kExplainedList = {
+    {kExplanationHead, [](const LargestReshards&, Style style) -> Style { return style; }},
+    {"figures", reference("figures"),
+     [](const LargestReshards&, Style style) { return kLayoutFigures.json(style.program.figures); }},
+    {"reshards", list_of(reference("reshard")),
+     [](const LargestReshards& list, Style style) {
+       return json_list(largest(style.program.reshards, list.most), kReshard, style);
+     }},
+    {"groups",
+     list_of(kCollectiveGroup.schema(), "collectives that differ only in the number of a repeated block"),
+     [](const LargestReshards& list, Style style) {
+       const std::vector<CollectiveGroup> groups = collective_groups(style.program.reshards, mesh_of(style));
+       return json_list(groups | std::views::take(list.most), kCollectiveGroup, style);
+     }}};
 
 }  // namespace
 
 std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style) {
-  const Mesh& mesh = style.program.layout.mesh;
-  const Dims& dims = explanation.type.dims;
-  const TensorForm own{dims, explanation.sharding};
-  Json json = head_json(style);
-  json.update({{"tensor", explanation.tensor},
-               {"dtype", to_string(explanation.type.dtype)},
-               {"dims", json_of(dims)},
-               {"place", place_json(explanation.place)},
-               {"sharding", form_json(own, mesh)},
-               {"fixed", reason_json(explanation.fixed)},
-               {"figures", figures_json(explanation.figures)}});
-  const auto hop_json = [](const OriginHop& hop) -> Json {
-    return {{"tensor", hop.tensor}, {"operation", hop.operation}};
-  };
-  json["splits"] = json_list(explanation.splits, [&](const AxisOrigin& split) -> Json {
-    return {{"dim", split.dim},
-            {"axes", json_of(split.axes, mesh)},
-            {"origin", reason_json(split.fixed)},
-            {"path", json_list(split.path, hop_json)}};
-  });
-  json["held"] = Json::array();
-  for (const TensorForm& held : explanation.held) {
-    json["held"].push_back(form_json(held, mesh));
-    if (!held.sharding().windows.empty()) json["held"].back()["halos"] = halos_json(own, held, mesh);
-  }
-  json["alternatives"] = json_list(explanation.alternatives, [&](const Alternative& alternative) -> Json {
-    return {{"sharding", json_of(dims, alternative.sharding, mesh)},
-            {"figures", figures_json(alternative.figures)}};
-  });
-  json["untried"] = explanation.untried;
-  json["reshards"] = reshards_json(explanation.reshards, style);
-  return dump_lines(json, 2);
+  return dump_lines(kExplainedTensor.json(explanation, style), 2);
 }
 
 std::string explanation_json(const ReshardExplanation& explanation, const ExplanationStyle& style) {
-  Json json = head_json(style);
-  json["reshard"] = reshard_json(explanation.reshard, style);
-  if (!explanation.others.empty()) json["with"] = reshards_json(explanation.others, style);
-  json["figures"] = figures_json(explanation.figures);
-  json["tried"] = explanation.tried;
-  json["removal"] = Json();
-  if (explanation.removal)
-    json["removal"] = {{"change", change_json(explanation.removal->change, style.program.layout)},
-                       {"figures", figures_json(explanation.removal->figures)},
-                       {"instead", reshards_json(explanation.instead, style)}};
-  if (explanation.cheaper)
-    json["cheaper"] = {{"change", change_json(explanation.cheaper->change, style.program.layout)},
-                       {"figures", figures_json(explanation.cheaper->figures)}};
-  return dump_lines(json, 2);
+  return dump_lines(kExplainedStep.json(explanation, style), 2);
 }
 
 std::string list_json(size_t most, const ExplanationStyle& style) {
-  Json json = head_json(style);
-  json["figures"] = figures_json(style.program.figures);
-  json["reshards"] = reshards_json(largest(style.program.reshards, most), style);
-  const Mesh& mesh = style.program.layout.mesh;
-  const std::vector<CollectiveGroup> groups = collective_groups(style.program.reshards, mesh);
-  json["groups"] = json_list(groups | std::views::take(most),
-                             [&](const CollectiveGroup& group) { return group_json(group, mesh); });
-  return dump_lines(json, 2);
+  return dump_lines(kExplainedList.json({most}, style), 2);
+}
+
+std::string explanation_schema() {
+  return output_schema(
+      "mtfc explain", "What mtfc explain --format json prints: of a program, a step or a tensor",
+      {{"oneOf", {kExplainedList.schema(), kExplainedStep.schema(), kExplainedTensor.schema()}}},
+      {{"place", kPlace.schema()},
+       {"form", kForm.schema()},
+       {"halos", list_of(kHalos.schema())},
+       {"figures", kLayoutFigures.schema()},
+       {"reason", kFixedBy.schema()},
+       {"change", kLayoutChange.schema()},
+       {"operation", kOperation.schema()},
+       {"reshard", kReshard.schema()}});
 }
 
 }  // namespace mtfc

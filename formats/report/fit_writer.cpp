@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/diagnostics/printable.h"
-#include "formats/json/ordered_json.h"
+#include "formats/json/layout_keys.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
 
@@ -24,20 +24,6 @@ std::string again_text(const FitTrial& trial) {
 bool is_one_axis(const FitReport& report) {
   return std::all_of(report.result.fits.begin(), report.result.fits.end(),
                      [](const FitTrial& trial) { return trial.layout.mesh.axes().size() <= 1; });
-}
-
-Json trial_json(const FitTrial& trial) {
-  Json json = {{"devices", trial.layout.mesh.devices()},
-               {"mesh", json_of(trial.layout.mesh)},
-               {"layout", json_of(trial.layout)}};
-  json["zero_stage"] = trial.stage ? Json(*trial.stage) : Json();
-  json["microbatches"] = trial.microbatches;
-  json["scatters_each_microbatch"] = trial.scatters;
-  json["memory_bytes_per_device"] = trial.memory;
-  const bool is_timed = !trial.needs_recomputation && !trial.is_state_alone;
-  json["step_s"] = is_timed ? Json(trial.step_s) : Json();
-  json["recomputed_s"] = is_timed ? Json(trial.recomputation ? trial.recomputation->seconds : 0) : Json();
-  return json;
 }
 
 // Says of a number of devices on which nothing fits what comes nearest.
@@ -71,6 +57,44 @@ std::string tried_text(const FitReport& report) {
                          : fmt::format("{}: whether a step fits on {} device{} is not known", text, devices,
                                        devices == "1" ? "" : "s");
 }
+
+using namespace schema_parts;
+
+using FitTried = const FitTrial&;
+
+bool is_timed(FitTried trial) {
+  return !trial.needs_recomputation && !trial.is_state_alone;
+}
+
+const OutputObject<FitTrial> kFitTrial = {
+    {split_keys(), &FitTrial::layout},
+    {"zero_stage", or_null(whole("of ZeRO")),
+     [](FitTried trial) { return trial.stage ? Json(*trial.stage) : Json(); }},
+    {"microbatches", whole(), &FitTrial::microbatches},
+    {"scatters_each_microbatch", flag("each microbatch scatters its gradients (ZeRO)"), &FitTrial::scatters},
+    {"memory_bytes_per_device", whole(), &FitTrial::memory},
+    {"step_s", or_null(real()), [](FitTried trial) { return is_timed(trial) ? Json(trial.step_s) : Json(); }},
+    {"recomputed_s", or_null(real("that a step computes again")), [](FitTried trial) {
+       if (!is_timed(trial)) return Json();
+       return Json(trial.recomputation ? trial.recomputation->seconds : 0);
+     }}};
+
+const OutputObject<FitReport> kFit = {
+    {"mtfc_fit", version(), kFirstVersion},
+    {"model", text(), &FitReport::model},
+    {"hardware", text(), &FitReport::hardware},
+    {"memory_limit", whole("bytes on a device"), &FitReport::memory_limit},
+    {"complete", flag("the search was not stopped"),
+     [](const FitReport& report) { return report.result.is_complete; }},
+    {"undecided_devices",
+     list_of(whole(), "numbers of devices on which nothing that was tried fits, though not all was tried"),
+     [](const FitReport& report) { return report.result.undecided; }},
+    {"trials", whole(), [](const FitReport& report) { return report.result.trials; }},
+    {"seconds", real("that the search took"), &FitReport::seconds},
+    {"fits", list_of(reference("trial")),
+     [](const FitReport& report) { return json_list(report.result.fits, kFitTrial); }},
+    {"too_large", list_of(reference("trial"), "the smallest on each number of devices"),
+     [](const FitReport& report) { return json_list(report.result.smallest, kFitTrial); }}};
 
 }  // namespace
 
@@ -112,17 +136,12 @@ std::string fit_csv(const FitReport& report) {
 }
 
 std::string fit_json(const FitReport& report) {
-  Json json = {{"mtfc_fit", 1},
-               {"model", report.model},
-               {"hardware", report.hardware},
-               {"memory_limit", report.memory_limit},
-               {"complete", report.result.is_complete},
-               {"undecided_devices", report.result.undecided},
-               {"trials", report.result.trials},
-               {"seconds", report.seconds},
-               {"fits", json_list(report.result.fits, trial_json)},
-               {"too_large", json_list(report.result.smallest, trial_json)}};
-  return dump_lines(json, 3);
+  return dump_lines(kFit.json(report), 3);
+}
+
+std::string fit_schema() {
+  return output_schema("mtfc search --fit", "What mtfc search --fit --format json prints", kFit.schema(),
+                       {{"trial", kFitTrial.schema()}});
 }
 
 }  // namespace mtfc

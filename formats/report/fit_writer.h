@@ -21,5 +21,6 @@ struct FitReport {
 std::string fit_table(const FitReport& report, const TableOptions& options);
 std::string fit_csv(const FitReport& report);
 std::string fit_json(const FitReport& report);
+std::string fit_schema();
 
 }  // namespace mtfc

@@ -19,5 +19,6 @@ struct GeneratedSequence {
 /// `{"model": "char_lm", "sequences": [{"beginning": 0, "prompt": [84], "tokens": [104, 101], "text": "The"}]}`, one
 /// sequence a line.
 std::string generation_json(const std::string& model, const std::vector<GeneratedSequence>& sequences);
+std::string generation_schema();
 
 }  // namespace mtfc

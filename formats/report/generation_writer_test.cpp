@@ -8,14 +8,14 @@ namespace mtfc::generation_writer_test {
 
 TEST_CASE("generated sequences are written one a line, with what they have") {
   CHECK(generation_json("a \"model\"", {}) ==
-        "{\"mtfc_generation\": 1, \"model\": \"a \\\"model\\\"\", \"sequences\": []}\n");
+        "{\n \"mtfc_generation\": 1,\n \"model\": \"a \\\"model\\\"\",\n \"sequences\": []\n}\n");
   const std::string text =
       generation_json("lm", {{0, {84}, {104, 101}, "The", std::nullopt}, {1, {}, {7}, std::nullopt, -0.5}});
   CHECK(text ==
-        "{\"mtfc_generation\": 1, \"model\": \"lm\", \"sequences\": [\n"
+        "{\n \"mtfc_generation\": 1,\n \"model\": \"lm\",\n \"sequences\": [\n"
         "  {\"beginning\":0,\"prompt\":[84],\"tokens\":[104,101],\"text\":\"The\"},\n"
         "  {\"beginning\":1,\"prompt\":[],\"tokens\":[7],\"score\":-0.5}\n"
-        "]}\n");
+        " ]\n}\n");
   CHECK(find_json(text).has_value());
 }
 

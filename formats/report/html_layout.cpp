@@ -358,7 +358,7 @@ Json side_data(const TensorCost& tensor, const Mesh& mesh, const ShardGrid& grid
   for (const size_t d : side.dims)
     dims.push_back(Json::array({tensor.dims[d].name, mesh.names(tensor.sharding.dims[d])}));
   for (const int64_t shard : drawn_shards(side.shards, kSide)) {
-    const auto pair = [](const Interval& held) { return Json::array({held.begin, held.end}); };
+    const auto pair = [](const Interval& held) { return json_of(held); };
     places.push_back(shard < 0 ? Json() : json_list(grid.held(side, shard), pair));
   }
   return Json::array({std::move(dims), std::move(places)});

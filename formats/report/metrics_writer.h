@@ -1,7 +1,6 @@
 #pragma once
 // The log of a run: one JSON object per line.
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,10 +34,10 @@ std::vector<NamedNumber> named(const StepFigures& figures);
 /// that JSON lacks become null, and truth values 0 and 1.
 std::string metrics_line(int64_t step, const std::vector<NamedNumber>& outputs, const StepFigures& figures);
 
-/// The keys of such a line beside the outputs, which can't have these names.
-inline constexpr std::array<std::string_view, 7> kMetricsKeys = {
-    "step", "step_time", "samples_per_second", "learning_rate", "tokens_per_second", "mfu", "wall_time"};
-
+/// True of the keys of such a line beside the outputs, which can't have these names.
+bool is_metrics_key(std::string_view name);
+/// The JSON Schema of such a line.
+std::string metrics_schema();
 /// Stands before the names of outputs that are means over held-out data.
 inline constexpr std::string_view kHeldOutPrefix = "valid/";
 

@@ -11,7 +11,7 @@
 #include "core/program/repeated_names.h"
 #include "core/program/reshard_list.h"
 #include "core/tensors/shard_grid.h"
-#include "formats/json/ordered_json.h"
+#include "formats/json/output_object.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
 
@@ -348,34 +348,75 @@ constexpr EnumName<TensorRole> kWithArticles[] = {
 
 // -- JSON --
 
+using namespace schema_parts;
+
+// The tensors that are listed: of one device, or with the shards of all.
+struct Placements {
+  const Program& program;
+  const EntryPoint& entry;
+  std::vector<PlacedTensor> tensors;
+  std::optional<int64_t> rank = {};
+  bool shows_all_ranks = false;
+
+  const Mesh& mesh() const { return program.mesh(); }
+};
+
 Json region_json(const PlacedTensor& tensor, const Mesh& mesh, int64_t rank) {
   return json_list(local_box(tensor.type.dims, tensor.sharding, mesh, mesh.coordinates(rank)),
-                   [](const Interval& held) {
-                     return Json::array({held.begin, held.end});
-                   });
+                   [](const Interval& held) { return json_of(held); });
 }
 
-Json tensor_json(const PlacedTensor& tensor, const Mesh& mesh) {
-  Json json = {{"name", tensor.name},
-               {"role", to_string(tensor.role)},
-               {"dtype", to_string(tensor.type.dtype)},
-               {"dims", json_of(tensor.type.dims)},
-               {"sharding", json_of(tensor.type.dims, tensor.sharding, mesh)}};
-  if (!tensor.sharding.partial.empty()) json["partial"] = partial_json(tensor.sharding, mesh);
-  json["bytes_per_device"] = largest_bytes(tensor.type, tensor.sharding, mesh);
-  json["devices_per_shard"] = holders(tensor, mesh);
-  return json;
-}
+struct HeldBy {
+  int64_t rank = 0;
+  Json region;
+};
+const OutputObject<HeldBy> kHeldBy = {{"rank", whole(), &HeldBy::rank},
+                                      {"region", reference("region"), &HeldBy::region}};
 
-Json head_json(const Program& program, const EntryPoint& entry) {
-  Json json = {{"mtfc_placement", 1},
-               {"model", program.model},
-               {"entry", entry.name},
-               {"mesh", json_of(program.mesh())},
-               {"devices", program.mesh().devices()}};
-  if (!program.mesh().device_order().empty()) json["device_order"] = program.mesh().device_order();
-  return json;
-}
+using Placed = const PlacedTensor&;
+
+const OutputObject<PlacedTensor, Placements> kPlacedTensor = {
+    {"name", text(), &PlacedTensor::name},
+    {"role", name_of<TensorRole>(), [](Placed tensor) { return to_string(tensor.role); }},
+    {"dtype", text(), [](Placed tensor) { return to_string(tensor.type.dtype); }},
+    {"dims", reference("dims"), [](Placed tensor) { return json_of(tensor.type.dims); }},
+    {"sharding", reference("splits"),
+     [](Placed tensor, const Placements& all) {
+       return json_of(tensor.type.dims, tensor.sharding, all.mesh());
+     }},
+    {"partial", reference("partial"),
+     [](Placed tensor, const Placements& all) {
+       return unless_empty(partial_json(tensor.sharding, all.mesh()));
+     }},
+    {"bytes_per_device", whole("of the largest shard"),
+     [](Placed tensor, const Placements& all) {
+       return largest_bytes(tensor.type, tensor.sharding, all.mesh());
+     }},
+    {"devices_per_shard", whole("that hold each shard, or parts of its sum"),
+     [](Placed tensor, const Placements& all) { return holders(tensor, all.mesh()); }},
+    {"region", reference("region"),
+     [](Placed tensor, const Placements& all) {
+       return when(all.rank.has_value(), region_json(tensor, all.mesh(), all.rank.value_or(0)));
+     }},
+    {"devices", list_of(kHeldBy.schema()), [](Placed tensor, const Placements& all) -> std::optional<Json> {
+       if (!all.shows_all_ranks) return {};
+       Json devices = Json::array();
+       for (int64_t rank = 0; rank < all.mesh().devices(); ++rank)
+         devices.push_back(kHeldBy.json({rank, region_json(tensor, all.mesh(), rank)}));
+       return devices;
+     }}};
+
+const OutputObject<Placements> kPlacements = {
+    {"mtfc_placement", version(), kFirstVersion},
+    {"model", text(), [](const Placements& all) { return all.program.model; }},
+    {"entry", text(), [](const Placements& all) { return all.entry.name; }},
+    {"mesh", reference("mesh"), [](const Placements& all) { return json_of(all.mesh()); }},
+    {"devices", whole(), [](const Placements& all) { return all.mesh().devices(); }},
+    {"device_order", list_of(whole()),
+     [](const Placements& all) { return unless_empty(all.mesh().device_order()); }},
+    {"rank", whole("whose regions are listed"), &Placements::rank},
+    {"tensors", list_of(kPlacedTensor.schema()),
+     [](const Placements& all) { return json_list(all.tensors, kPlacedTensor, all); }}};
 
 }  // namespace
 
@@ -399,15 +440,7 @@ std::string placements_text(const Program& program, const EntryPoint& entry, con
 }
 
 std::string placements_json(const Program& program, const EntryPoint& entry, const PlacementStyle& style) {
-  const Mesh& mesh = program.mesh();
-  Json json = head_json(program, entry);
-  if (style.rank) json["rank"] = *style.rank;
-  json["tensors"] = json_list(listed(program, entry, style), [&](const PlacedTensor& tensor) {
-    Json one = tensor_json(tensor, mesh);
-    if (style.rank) one["region"] = region_json(tensor, mesh, *style.rank);
-    return one;
-  });
-  return dump_lines(json, 2);
+  return dump_lines(kPlacements.json({program, entry, listed(program, entry, style), style.rank}), 2);
 }
 
 std::string placement_text(const Program& program, const EntryPoint& entry, const PlacedTensor& tensor,
@@ -440,13 +473,13 @@ std::string placement_text(const Program& program, const EntryPoint& entry, cons
 }
 
 std::string placement_json(const Program& program, const EntryPoint& entry, const PlacedTensor& tensor) {
-  const Mesh& mesh = program.mesh();
-  Json json = head_json(program, entry);
-  Json one = tensor_json(tensor, mesh);
-  for (int64_t rank = 0; rank < mesh.devices(); ++rank)
-    one["devices"].push_back({{"rank", rank}, {"region", region_json(tensor, mesh, rank)}});
-  json["tensors"] = Json::array({std::move(one)});
-  return dump_lines(json, 2);
+  constexpr bool kShowsAllRanks = true;
+  return dump_lines(kPlacements.json({program, entry, {tensor}, {}, kShowsAllRanks}), 2);
+}
+
+std::string placement_schema() {
+  return output_schema("mtfc show", "What mtfc show --format json prints", kPlacements.schema(),
+                       {{"region", list_of(reference("interval"), "an interval for each dimension")}});
 }
 
 }  // namespace mtfc

@@ -8,6 +8,7 @@
 #include "core/cost/comparison.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/printable.h"
+#include "formats/json/schema_parts.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
 
@@ -245,16 +246,17 @@ Json figures_object(std::string_view group, const CostReport& report) {
 
 Json figure_schemas(std::string_view group) {
   Json properties = Json::object();
-  for (const ReportFigure& figure : figures_of(group)) {
-    Json schema;
-    if (figure.unit <= kBytes)
-      schema = {{"type", "integer"}, {"minimum", 0}};
-    else
-      schema = {{"type", figure.unit == kFlag ? "boolean" : figure.unit == kName ? "string" : "number"}};
-    if (*figure.meaning) schema["description"] = figure.meaning;
-    properties[key_of(figure) + (figure.is_optional ? "?" : "")] = std::move(schema);
-  }
+  for (const ReportFigure& figure : figures_of(group))
+    properties[key_of(figure) + (figure.is_optional ? "?" : "")] = figure_schema(figure);
   return properties;
+}
+
+Json figure_schema(const ReportFigure& figure) {
+  using namespace schema_parts;
+  if (figure.unit <= kBytes) return whole(figure.meaning);
+  return figure.unit == kFlag   ? flag(figure.meaning)
+         : figure.unit == kName ? text(figure.meaning)
+                                : real(figure.meaning);
 }
 
 }  // namespace mtfc

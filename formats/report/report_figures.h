@@ -57,5 +57,6 @@ std::string figure_digits(const ReportFigure& figure, const CostReport& report);
 Json figures_object(std::string_view group, const CostReport& report);
 /// The keys of such an object, with the schemas of their values; `?` ends a key that it may lack.
 Json figure_schemas(std::string_view group);
+Json figure_schema(const ReportFigure& figure);
 
 }  // namespace mtfc

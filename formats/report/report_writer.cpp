@@ -6,7 +6,8 @@
 #include <cmath>
 #include <ranges>
 
-#include "formats/json/ordered_json.h"
+#include "formats/json/layout_keys.h"
+#include "formats/json/output_object.h"
 #include "formats/report/html_page.h"
 #include "formats/report/report_figures.h"
 #include "formats/text/quantity.h"
@@ -14,88 +15,163 @@
 namespace mtfc {
 namespace {
 
-Json totals_json(const CollectiveTotals& totals) {
-  return {{"count", totals.count}, {"elements", totals.elements}, {"bytes_sent", totals.bytes_sent}};
-}
+using namespace schema_parts;
+
+using Report = const CostReport&;
+using Order = std::optional<ProposedOrder>;
+
+const OutputObject<CollectiveTotals> kTotals = {
+    {"count", whole(), &CollectiveTotals::count},
+    {"elements", whole("per device"), &CollectiveTotals::elements},
+    {"bytes_sent", whole("per device"), &CollectiveTotals::bytes_sent}};
 
 Json totals_json(const std::map<std::string, CollectiveTotals>& map) {
-  Json json = Json::object();
-  for (const auto& [name, totals] : map) json[name] = totals_json(totals);
-  return json;
+  return json_map(map, kTotals);
 }
 
-Json tensor_json(const TensorCost& tensor, const Mesh& mesh) {
-  Json json = {{"name", tensor.name},
-               {"dims", json_of(tensor.dims)},
-               {"sharding", json_of(tensor.dims, tensor.sharding, mesh)},
-               {"local_shape", tensor.local_shape},
-               {"local_shape_min", tensor.local_shape_min}};
-  if (!tensor.sharding.partial.empty()) json["partial"] = partial_json(tensor.sharding, mesh);
-  return json;
+// The figures of a group (formats/report/report_figures.h).
+OutputObject<CostReport>::Row figures(const char* group) {
+  return {figure_schemas(group), [group](Report report) { return figures_object(group, report); }};
+}
+// The report itself, for an object that stands only in some.
+const CostReport* only_if(bool holds, Report report) {
+  return holds ? &report : nullptr;
 }
 
-Json step_json(const StepCost& step, const Mesh& mesh, bool timed) {
-  Json json = {{"name", step.name},
-               {"kind", step.kind},
-               {"source", step.source},
-               {"phase", to_string(step.phase)},
-               {"axes", json_of(step.axes, mesh)},
-               {"elements", step.count.elements},
-               {"bytes_sent", step.count.bytes_sent},
-               {"flops", step.count.flops}};
-  if (step.others > 0) json["tensors_with_it"] = step.others;
-  if (!timed) return json;
-  json["seconds"] = step.time.seconds;
-  json["begin_s"] = step.time.begin_s;
-  json["end_s"] = step.time.end_s;
-  json["bound"] = step.time.bound;
-  json["at_peak_s"] = step.time.at_peak_s;
-  return json;
-}
+const OutputObject<CostReport> kParameters = {
+    figures("parameters"),
+    {"groups", map_schema(whole(), "the elements of groups of variables"),
+     [](Report report) { return unless_empty(json_map(report.parameters.groups)); }}};
 
-Json report_object(const CostReport& report) {
-  const Mesh& mesh = report.layout.mesh;
-  Json json = {{"model", report.model},
-               {"entry", report.entry},
-               {"mesh", json_of(mesh)},
-               {"devices", mesh.devices()},
-               {"layout", json_of(report.layout)}};
-  if (!report.layout.limited_rules.empty()) json["limited_rules"] = limited_rules_json(report.layout);
-  if (!report.layout.annotations.empty()) json["shardings"] = annotations_json(report.layout);
-  if (report.layout.propagate) json["propagate"] = true;
-  json.update(state_sharding_json(report.layout));
-  json.update(rings_json(report.layout));
-  if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
-  json["parameters"] = figures_object("parameters", report);
-  for (const auto& [name, count] : report.parameters.groups) json["parameters"]["groups"][name] = count;
-  json["flops"] = figures_object("flops", report);
-  const CommunicationCost& sent = report.communication;
-  json["communication"] = figures_object("communication", report);
-  json["communication"].update(
-      {{"by_kind", totals_json(sent.by_kind)}, {"by_axis", totals_json(sent.by_axis)}});
-  if (sent.between_nodes) {
-    json["communication"]["between_nodes"] = figures_object("communication/between_nodes", report);
-    json["communication"]["between_nodes"]["by_node"] = sent.between_nodes->bytes_sent;
-  }
-  if (report.recomputation) {
-    json["recomputation"] = {{"tensors", json_list(report.recomputation->tensors,
-                                                   [](const auto& tensor) { return tensor.first; })}};
-    json["recomputation"].update(figures_object("recomputation", report));
-  }
-  if (report.plan) {
-    json["plan"] = {
-        {"cost", report.plan->cost}, {"bound", report.plan->bound}, {"gap", plan_gap(*report.plan)}};
-    if (!report.plan->hardware.empty()) json["plan"]["hardware"] = report.plan->hardware;
-  }
-  json["memory"] = memory_json(report);
-  if (report.time) json["time"] = figures_object("time", report);
-  if (report.training) json["training"] = figures_object("training", report);
-  json["tensors"] =
-      json_list(report.tensors, [&](const TensorCost& tensor) { return tensor_json(tensor, mesh); });
-  json["steps"] = json_list(
-      report.steps, [&](const StepCost& step) { return step_json(step, mesh, report.time.has_value()); });
-  json["warnings"] = report.warnings;
-  return json;
+const OutputObject<CostReport> kArithmetic = {figures("flops")};
+
+const OutputObject<CostReport> kNodes = {figures("communication/between_nodes"),
+                                         {"by_node", list_of(whole()), [](Report report) {
+                                            return report.communication.between_nodes->bytes_sent;
+                                          }}};
+
+const OutputObject<CostReport> kCommunication = {
+    figures("communication"),
+    {"by_kind", map_schema(reference("totals"), "by kind of collective"),
+     [](Report report) { return totals_json(report.communication.by_kind); }},
+    {"by_axis", map_schema(reference("totals"), "by axis; rows+cols for a group over several"),
+     [](Report report) { return totals_json(report.communication.by_axis); }},
+    {"between_nodes", kNodes,
+     [](Report report) { return only_if(report.communication.between_nodes.has_value(), report); }}};
+
+const OutputObject<CostReport> kRecomputation = {
+    {"tensors", texts("that are computed again"),
+     [](Report report) {
+       return json_list(report.recomputation->tensors, [](const auto& tensor) { return tensor.first; });
+     }},
+    figures("recomputation")};
+
+const OutputObject<PlanFigures> kPlan = {
+    {"cost", whole(), &PlanFigures::cost},
+    {"bound", any_whole(), &PlanFigures::bound},
+    {"gap", or_null(real()), plan_gap},
+    {"hardware", text(), [](const PlanFigures& plan) { return unless_empty(plan.hardware); }}};
+
+const OutputObject<GroupMemory> kGroupMemory = {{"variables", whole(), &GroupMemory::variables},
+                                                {"optimizer_state", whole(), &GroupMemory::optimizer_state}};
+
+const OutputObject<AliveTensor> kAlive = {{"name", text(), &AliveTensor::name},
+                                          {"kind", text(), &AliveTensor::kind},
+                                          {"bytes", whole(), &AliveTensor::bytes}};
+
+const OutputObject<CostReport> kMemory = {
+    figures("memory"),
+    {"groups", map_schema(kGroupMemory.schema(), "the shares of groups of variables"),
+     [](Report report) { return unless_empty(json_map(report.memory.groups, kGroupMemory)); }},
+    {"largest_at_peak", list_of(kAlive.schema(), "the largest first"), [](Report report) {
+       constexpr size_t kLargest = 20;
+       return json_list(report.alive_at_peak | std::views::take(kLargest), kAlive);
+     }}};
+
+const OutputObject<CostReport> kTimeFigures = {figures("time")};
+const OutputObject<CostReport> kTrainingFigures = {figures("training")};
+
+const OutputObject<TensorCost, Mesh> kReportedTensor = {
+    {"name", text(), &TensorCost::name},
+    {"dims", reference("dims"), [](const TensorCost& tensor) { return json_of(tensor.dims); }},
+    {"sharding", reference("splits"),
+     [](const TensorCost& tensor, const Mesh& mesh) { return json_of(tensor.dims, tensor.sharding, mesh); }},
+    {"local_shape", list_of(whole(), "on the device that is last on every axis"), &TensorCost::local_shape},
+    {"local_shape_min", list_of(whole(), "on the first device"), &TensorCost::local_shape_min},
+    {"partial", reference("partial"), [](const TensorCost& tensor, const Mesh& mesh) {
+       return unless_empty(partial_json(tensor.sharding, mesh));
+     }}};
+
+const OutputObject<StepTime> kStepTime = {
+    {"seconds", real(), &StepTime::seconds},
+    {"begin_s", real(), &StepTime::begin_s},
+    {"end_s", real(), &StepTime::end_s},
+    {"bound", text("what limits it"), &StepTime::bound},
+    {"at_peak_s", real("at the peak rates of the hardware"), &StepTime::at_peak_s}};
+
+const OutputObject<StepCost, CostReport> kReportedStep = {
+    {"name", text("of what it makes; of several tensors, of the largest"), &StepCost::name},
+    {"kind", text("the operation or collective"), &StepCost::kind},
+    {"source", text("JSON pointer of the operation in the model, or \"\""), &StepCost::source},
+    {"phase", name_of<Phase>(), [](const StepCost& step) { return to_string(step.phase); }},
+    {"axes", reference("axes"),
+     [](const StepCost& step, Report report) { return json_of(step.axes, report.layout.mesh); }},
+    {"elements", whole(), [](const StepCost& step) { return step.count.elements; }},
+    {"bytes_sent", whole("per device"), [](const StepCost& step) { return step.count.bytes_sent; }},
+    {"flops", whole("on the device that computes most"),
+     [](const StepCost& step) { return step.count.flops; }},
+    {"tensors_with_it", whole("other tensors that it moves together with that of its name"),
+     [](const StepCost& step) { return unless_empty(step.others); }},
+    {kStepTime,
+     [](const StepCost& step, Report report) { return when(report.time.has_value(), step.time); }}};
+
+const OutputObject<ProposedOrder> kProposedOrder = {
+    {"axes", texts("the last one is inside the nodes"), &ProposedOrder::axes},
+    {"device_order", list_of(whole()), &ProposedOrder::device_order},
+    {"step_s", real(), &ProposedOrder::step_s}};
+
+const OutputObject<CostReport, Order> kReport = {
+    {"model", text(), &CostReport::model},
+    {"entry", text("the entry point"), &CostReport::entry},
+    {split_keys(), &CostReport::layout},
+    {"limited_rules", reference("limited_rules"),
+     [](Report report) { return unless_empty(limited_rules_json(report.layout)); }},
+    {layout_keys(), &CostReport::layout},
+    {"parameters", kParameters},
+    {"flops", kArithmetic},
+    {"communication", kCommunication},
+    {"recomputation", kRecomputation,
+     [](Report report) { return only_if(report.recomputation.has_value(), report); }},
+    {"plan", kPlan, &CostReport::plan},
+    {"memory",
+     with_description(kMemory.schema(),
+                      "bytes on a device; the parts from variables to alignment_and_gaps add up to the peak"),
+     memory_json},
+    {"time", kTimeFigures, [](Report report) { return only_if(report.time.has_value(), report); }},
+    {"training", kTrainingFigures,
+     [](Report report) { return only_if(report.training.has_value(), report); }},
+    {"tensors", list_of(reference("tensor")),
+     [](Report report) { return json_list(report.tensors, kReportedTensor, report.layout.mesh); }},
+    {"steps", list_of(reference("step")),
+     [](Report report) { return json_list(report.steps, kReportedStep, report); }},
+    {"warnings", texts(), &CostReport::warnings},
+    {"better_device_order", kProposedOrder, [](Report, const Order& order) { return order; }}};
+
+const OutputObject<ComparedLayout> kImpossible = {
+    {"model", text(), &ComparedLayout::model},
+    {split_keys(), &ComparedLayout::layout},
+    {"not_possible", text("why the layout is not legal for the model"), &ComparedLayout::reason}};
+
+const OutputObject<Json> kReports = {
+    {"mtfc_report", version(), kFirstVersion},
+    {"layouts", list_of({{"anyOf", {reference("report"), kImpossible.schema()}}}, "in the order given"),
+     std::identity()}};
+
+Json report_definitions() {
+  return {{"totals", kTotals.schema()},
+          {"step", kReportedStep.schema()},
+          {"tensor", kReportedTensor.schema()},
+          {"report", kReport.schema()}};
 }
 
 // The times of one step, or of all steps of one kind.
@@ -104,7 +180,7 @@ struct KindTime {
   bool collective = false;
   double mean = 0, most = 0;   // seconds
   double start = 0, wait = 0;  // parts of `mean`, for a collective
-  double predicted = 0;
+  std::optional<double> predicted = {};
 
   void add(const KindTime& other) {
     steps += other.steps;
@@ -112,7 +188,7 @@ struct KindTime {
     most += other.most;
     start += other.start;
     wait += other.wait;
-    predicted += other.predicted;
+    if (other.predicted) predicted = predicted.value_or(0) + *other.predicted;
   }
 };
 
@@ -128,72 +204,95 @@ std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts,
     KindTime& time = times[wait ? wait->start.index() : i];
     time.collective = waits || starts;
     time.add({waits ? 0 : 1, false, mean, most, waits ? 0 : mean, waits ? mean : 0,
-              predicted && !starts ? predicted->steps[i].seconds : 0});
+              when(predicted.has_value(), predicted && !starts ? predicted->steps[i].seconds : 0)});
   }
   return times;
 }
 
-void put_time(Json& json, const KindTime& time, bool predicted) {
-  if (predicted) json["predicted_seconds"] = time.predicted;
-  json["seconds"] = time.mean;
-  json["seconds_max"] = time.most;
-  if (!time.collective) return;
-  json["start_seconds"] = time.start;
-  json["wait_seconds"] = time.wait;
-}
+const OutputObject<KindTime> kTimes = {
+    {"predicted_seconds", real("for a collective: the waiting that the schedule leaves"),
+     &KindTime::predicted},
+    {"seconds", real("the mean over devices"), &KindTime::mean},
+    {"seconds_max", real("of the slowest process"), &KindTime::most},
+    {"start_seconds", real(), [](const KindTime& time) { return when(time.collective, time.start); }},
+    {"wait_seconds", real(), [](const KindTime& time) { return when(time.collective, time.wait); }}};
+
+const OutputObject<KindTime> kTimesOfKind = {{"steps", whole(), &KindTime::steps}, kTimes};
+
+const OutputObject<KindTime, Step> kTimesOfStep = {
+    {"name", text(), [](const KindTime&, const Step& step) { return step.name; }},
+    {"kind", text(), [](const KindTime&, const Step& step) { return kind_of(step); }},
+    {"source", text(), [](const KindTime&, const Step& step) { return step.source; }},
+    {"phase", name_of<Phase>(), [](const KindTime&, const Step& step) { return to_string(step.phase); }},
+    kTimes};
+
+struct MeasuredRun {
+  const EntryPoint& entry;
+  const CostReport &predicted, &measured;
+  const RunFacts& facts;
+  std::vector<KindTime> times = step_times(entry, facts, predicted.time);
+};
+using Run = const MeasuredRun&;
 
 // The kind that takes longest comes first.
-Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times, bool predicted) {
+Json kinds_json(Run run) {
   std::map<std::string, KindTime> kinds;
-  for (size_t i = 0; i < times.size(); ++i) {
-    if (entry.steps[i].kind() == StepKind::kWait) continue;
-    KindTime& kind = kinds[kind_of(entry.steps[i])];
-    kind.collective = times[i].collective;
-    kind.add(times[i]);
+  for (size_t i = 0; i < run.times.size(); ++i) {
+    if (run.entry.steps[i].kind() == StepKind::kWait) continue;
+    KindTime& kind = kinds[kind_of(run.entry.steps[i])];
+    kind.collective = run.times[i].collective;
+    kind.add(run.times[i]);
   }
   std::vector<std::pair<std::string, KindTime>> ordered(kinds.begin(), kinds.end());
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return a.second.mean > b.second.mean; });
-  Json json = Json::object();
-  for (const auto& [name, time] : ordered) {
-    json[name]["steps"] = time.steps;
-    put_time(json[name], time, predicted);
-  }
-  return json;
+  return json_map(ordered, kTimesOfKind);
 }
 
-Json time_json(const EntryPoint& entry, const RunFacts& facts, const std::optional<TimeCost>& predicted) {
-  Json json = {{"runs", facts.runs},
-               {"seconds_per_step", facts.seconds_per_step},
-               {"steps_per_second", facts.seconds_per_step > 0 ? 1 / facts.seconds_per_step : 0},
-               {"input_seconds", facts.input_seconds}};
-  if (predicted) json["predicted_seconds_per_step"] = predicted->step_s;
-  const std::vector<KindTime> times = step_times(entry, facts, predicted);
-  json["by_kind"] = kinds_json(entry, times, predicted.has_value());
-  json["steps"] = Json::array();
-  for (size_t i = 0; i < times.size(); ++i) {
-    const Step& step = entry.steps[i];
-    if (step.kind() == StepKind::kWait) continue;
-    Json line = {{"name", step.name},
-                 {"kind", kind_of(step)},
-                 {"source", step.source},
-                 {"phase", to_string(step.phase)}};
-    put_time(line, times[i], predicted.has_value());
-    json["steps"].push_back(std::move(line));
-  }
-  return json;
+Json steps_json(Run run) {
+  Json steps = Json::array();
+  for (size_t i = 0; i < run.times.size(); ++i)
+    if (const Step& step = run.entry.steps[i]; step.kind() != StepKind::kWait)
+      steps.push_back(kTimesOfStep.json(run.times[i], step));
+  return steps;
 }
 
-Json impossible_object(const ComparedLayout& layout) {
-  return {{"model", layout.model},
-          {"mesh", json_of(layout.layout.mesh)},
-          {"devices", layout.layout.mesh.devices()},
-          {"layout", json_of(layout.layout)},
-          {"not_possible", layout.reason}};
-}
+const OutputObject<MeasuredRun> kRunTime = {
+    {"runs", whole("of the entry point, over which times are averaged"),
+     [](Run run) { return run.facts.runs; }},
+    {"seconds_per_step", real("the mean over ranks"), [](Run run) { return run.facts.seconds_per_step; }},
+    {"steps_per_second", real(),
+     [](Run run) { return run.facts.seconds_per_step > 0 ? 1 / run.facts.seconds_per_step : 0; }},
+    {"input_seconds", real("of a step, to fill the inputs: the mean over ranks"),
+     [](Run run) { return run.facts.input_seconds; }},
+    {"predicted_seconds_per_step", real(),
+     [](Run run) {
+       const std::optional<TimeCost>& time = run.predicted.time;
+       return when(time.has_value(), time ? time->step_s : 0);
+     }},
+    {"by_kind", map_schema(kTimesOfKind.schema(), "by kind of step"), kinds_json},
+    {"steps", list_of(kTimesOfStep.schema()), steps_json}};
 
-std::string report_text(Json layouts) {
-  return dump_lines({{"mtfc_report", 1}, {"layouts", std::move(layouts)}}, 4);
+const OutputObject<MeasuredRun> kRun = {
+    {"command", text("as a shell reads it"), [](Run run) { return run.facts.command; }},
+    {"host", text("of the rank that writes"), [](Run run) { return run.facts.host; }},
+    {"date", text("of the end of the run, in UTC: 2026-01-31T23:59:59Z"),
+     [](Run run) { return run.facts.date; }},
+    {"arena_bytes_per_device", whole("as allocated"), [](Run run) { return run.facts.arena_bytes; }},
+    {"resident_bytes", whole("of the largest process"), [](Run run) { return run.facts.resident_bytes; }},
+    {"ranks", whole(), [](Run run) { return run.facts.ranks; }},
+    {"ranks_per_node", whole(), [](Run run) { return run.facts.ranks_per_node; }},
+    {"threads_per_rank", whole(), [](Run run) { return run.facts.threads_per_rank; }},
+    {"time", kRunTime}};
+
+const OutputObject<MeasuredRun> kRunReport = {
+    {"mtfc_run_report", version(), kFirstVersion},
+    {"predicted", reference("report"), [](Run run) { return kReport.json(run.predicted, {}); }},
+    {"measured", reference("report"), [](Run run) { return kReport.json(run.measured, {}); }},
+    {"run", kRun}};
+
+std::string report_text(const Json& layouts) {
+  return dump_lines(kReports.json(layouts), 4);
 }
 
 }  // namespace
@@ -214,49 +313,32 @@ std::string plan_gap_text(const PlanFigures& plan) {
 }
 
 Json memory_json(const CostReport& report) {
-  constexpr size_t kLargest = 20;
-  const MemoryCost& memory = report.memory;
-  Json json = figures_object("memory", report);
-  for (const auto& [name, group] : memory.groups)
-    json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
-  const auto largest = report.alive_at_peak | std::views::take(kLargest);
-  json["largest_at_peak"] = json_list(largest, [](const AliveTensor& tensor) -> Json {
-    return {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}};
-  });
-  return json;
+  return kMemory.json(report);
 }
 
 std::string report_json(const std::vector<CostReport>& reports) {
-  return report_text(json_list(reports, report_object));
+  return report_text(json_list(reports, kReport, {}));
 }
 
 std::string report_json(const std::vector<ComparedLayout>& layouts) {
-  Json list = Json::array();
-  for (const ComparedLayout& layout : layouts) {
-    list.push_back(layout.report ? report_object(*layout.report) : impossible_object(layout));
-    if (layout.order)
-      list.back()["better_device_order"] = {{"axes", layout.order->axes},
-                                            {"device_order", layout.order->device_order},
-                                            {"step_s", layout.order->step_s}};
-  }
-  return report_text(std::move(list));
+  return report_text(json_list(layouts, [](const ComparedLayout& layout) {
+    return layout.report ? kReport.json(*layout.report, layout.order) : kImpossible.json(layout);
+  }));
+}
+
+std::string report_schema() {
+  return output_schema("mtfc cost-report", "What mtfc cost-report --format json prints", kReports.schema(),
+                       report_definitions());
 }
 
 std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
                             const RunFacts& facts) {
-  Json both = {{"mtfc_run_report", 1}};
-  both["predicted"] = report_object(predicted);
-  both["measured"] = report_object(measured);
-  both["run"] = {{"command", facts.command},
-                 {"host", facts.host},
-                 {"date", facts.date},
-                 {"arena_bytes_per_device", facts.arena_bytes},
-                 {"resident_bytes", facts.resident_bytes},
-                 {"ranks", facts.ranks},
-                 {"ranks_per_node", facts.ranks_per_node},
-                 {"threads_per_rank", facts.threads_per_rank},
-                 {"time", time_json(entry, facts, predicted.time)}};
-  return dump_lines(both, 4);
+  return dump_lines(kRunReport.json({entry, predicted, measured, facts}), 4);
+}
+
+std::string run_report_schema() {
+  return output_schema("mtfc run --report", "The file that mtfc run --report writes", kRunReport.schema(),
+                       report_definitions());
 }
 
 }  // namespace mtfc

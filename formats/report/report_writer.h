@@ -17,6 +17,8 @@ std::string report_json(const std::vector<CostReport>& reports);
 
 /// The same; an impossible layout is an object with its mesh, its rules and the reason, `not_possible`.
 std::string report_json(const std::vector<ComparedLayout>& layouts);
+/// The JSON Schema of these, and of every other function named so: formats/json/output_object.h.
+std::string report_schema();
 
 struct TableOptions {
   size_t width = 80;      // characters per line
@@ -86,5 +88,6 @@ struct RunFacts {
 /// schedule leaves.
 std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
                             const RunFacts& facts);
+std::string run_report_schema();
 
 }  // namespace mtfc

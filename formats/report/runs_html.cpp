@@ -110,7 +110,7 @@ Json metric_data(const MetricsLog& log, const MetricsColumn& column, const std::
     const auto at = std::lower_bound(log.steps.begin(), log.steps.end(), step) - log.steps.begin();
     return elapsed.empty() ? "" : duration_text(elapsed[static_cast<size_t>(at)]);
   };
-  const bool is_figure = std::find(kMetricsKeys.begin(), kMetricsKeys.end(), name) != kMetricsKeys.end();
+  const bool is_figure = is_metrics_key(name);
   const bool is_held_out = name.starts_with(kHeldOutPrefix);
   return {{"name", name},
           {"count", metric.steps},

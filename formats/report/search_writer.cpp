@@ -8,7 +8,7 @@
 
 #include "core/cost/layout_difference.h"
 #include "core/diagnostics/printable.h"
-#include "formats/json/ordered_json.h"
+#include "formats/json/layout_keys.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
 
@@ -152,38 +152,151 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   return wrapped("", text, " ", options.width);
 }
 
-Json or_null(const std::optional<int64_t>& number) {
+using namespace schema_parts;
+
+using Search = const SearchReport&;
+
+Json number_or_null(const std::optional<int64_t>& number) {
   return number ? Json(*number) : Json();
 }
 
-Json found_json(const SearchReport& report, size_t i) {
-  const FoundLayout& found = report.result.best[i];
-  const CostReport& cost = *report.layouts[i].report;
-  Json json = {{"rank", i + 1},
-               {"mesh", json_of(found.layout.mesh)},
-               {"devices", found.layout.mesh.devices()},
-               {"layout", json_of(found.layout)}};
-  if (!found.layout.mesh.device_order().empty()) json["device_order"] = found.layout.mesh.device_order();
-  json["time"] = {{"step_s", cost.time->step_s},
-                  {"compute_s", cost.time->compute_s},
-                  {"communication_s", cost.time->communication_s},
-                  {"roofline_s", cost.time->roofline_s},
-                  {"efficiency", cost.time->efficiency}};
-  json["duplication"] = cost.arithmetic.duplication;
-  json["bytes_sent_per_device"] = cost.communication.total.bytes_sent;
-  json["memory_bytes_per_device"] = found.memory;
-  json["computed_again_s"] = cost.recomputation ? cost.recomputation->seconds : 0;
-  json["same_figures"] = found.equals;
-  json["variants"] = found.variants;
-  if (i == 0) return json;
-  const CostReport& best = *report.layouts.front().report;
-  json["slower_by_s"] = cost.time->step_s - best.time->step_s;
-  json["differences_s"] = Json::object();
-  for (const TimeDifference& difference : time_differences(best, cost))
-    json["differences_s"][difference.what] = difference.seconds;
-  json["why"] = loss_text(best, cost);
-  return json;
+const OutputObject<TimeCost> kFoundTime = {{"step_s", real(), &TimeCost::step_s},
+                                           {"compute_s", real(), &TimeCost::compute_s},
+                                           {"communication_s", real(), &TimeCost::communication_s},
+                                           {"roofline_s", real(), &TimeCost::roofline_s},
+                                           {"efficiency", real(), &TimeCost::efficiency}};
+
+// One of the best layouts, with its report and that of the first.
+struct Ranked {
+  size_t rank;  // from 1
+  const FoundLayout& found;
+  const CostReport &cost, &best;
+
+  bool is_first() const { return rank == 1; }
+};
+using One = const Ranked&;
+
+const OutputObject<Ranked> kFoundLayout = {
+    {"rank", whole("1 for the first"), &Ranked::rank},
+    {split_keys(), [](One one) -> const Layout& { return one.found.layout; }},
+    {"device_order", list_of(whole()),
+     [](One one) { return unless_empty(one.found.layout.mesh.device_order()); }},
+    {"time", kFoundTime, [](One one) -> const TimeCost& { return *one.cost.time; }},
+    {"duplication", real(), [](One one) { return one.cost.arithmetic.duplication; }},
+    {"bytes_sent_per_device", whole(), [](One one) { return one.cost.communication.total.bytes_sent; }},
+    {"memory_bytes_per_device", whole(), [](One one) { return one.found.memory; }},
+    {"computed_again_s", real(),
+     [](One one) { return one.cost.recomputation ? one.cost.recomputation->seconds : 0; }},
+    {"same_figures", whole("other layouts with the same figures"), [](One one) { return one.found.equals; }},
+    {"variants", whole("other compiled layouts of the same family"),
+     [](One one) { return one.found.variants; }},
+    {"slower_by_s", real(),
+     [](One one) { return when(!one.is_first(), one.cost.time->step_s - one.best.time->step_s); }},
+    {"differences_s", map_schema({{"type", "number"}}, "by item"),
+     [](One one) -> std::optional<Json> {
+       if (one.is_first()) return {};
+       Json differences = Json::object();
+       for (const TimeDifference& difference : time_differences(one.best, one.cost))
+         differences[difference.what] = difference.seconds;
+       return differences;
+     }},
+    {"why", text("for people"),
+     [](One one) { return when(!one.is_first(), loss_text(one.best, one.cost)); }}};
+
+using Counts = const SearchCounts&;
+
+const OutputObject<SearchCounts, bool> kSearchCounts = {
+    {"rule_sets", real(), &SearchCounts::rule_sets},
+    {"meshes", whole(), &SearchCounts::meshes},
+    {"legal", or_null(whole()), [](Counts counts) { return number_or_null(counts.legal); }},
+    {"mirror_images", or_null(whole()),
+     [](Counts counts) { return counts.legal ? Json(counts.mirrored) : Json(); }},
+    {"candidates", or_null(whole()),
+     [](Counts counts) { return counts.legal ? Json(*counts.legal - counts.mirrored) : Json(); }},
+    {"compiled", whole(), &SearchCounts::compiled},
+    {"refused", whole(), &SearchCounts::refused},
+    {"over_memory", whole(), &SearchCounts::too_large},
+    {"no_better", or_null(whole()),
+     [](Counts counts, bool is_complete) {
+       return is_complete ? number_or_null(counts.left_out()) : Json(0);
+     }},
+    {"not_looked_at", or_null(whole()),
+     [](Counts counts, bool is_complete) {
+       return is_complete ? Json(0) : number_or_null(counts.left_out());
+     }},
+    {"branches", whole(), &SearchCounts::visited}};
+
+const OutputObject<FoundLayout> kTooLarge = {
+    {"mesh", reference("mesh"), [](const FoundLayout& found) { return json_of(found.layout.mesh); }},
+    {"layout", reference("splits"), [](const FoundLayout& found) { return json_of(found.layout); }},
+    {"step_s", real(), &FoundLayout::step_s},
+    {"memory_bytes_per_device", whole(), &FoundLayout::memory}};
+
+const OutputObject<FoundLayout> kFewer = {{split_keys(), &FoundLayout::layout},
+                                          {"step_s", real(), &FoundLayout::step_s},
+                                          {"memory_bytes_per_device", whole(), &FoundLayout::memory}};
+
+const OutputObject<SearchReport> kSearch = {
+    {"mtfc_search", version(), kFirstVersion},
+    {"model", text(), [](Search report) { return report.layouts.front().report->model; }},
+    {"entry", text(), [](Search report) { return report.layouts.front().report->entry; }},
+    {"hardware", text(), [](Search report) { return report.layouts.front().report->time->hardware; }},
+    {"memory_limit", or_null(whole("bytes on a device")),
+     [](Search report) { return report.memory_limit > 0 ? Json(report.memory_limit) : Json(); }},
+    {"proved", flag("no layout is faster than the first one"),
+     [](Search report) { return report.result.is_proved; }},
+    {"complete", flag("the search was not stopped"), [](Search report) { return report.result.is_complete; }},
+    {"shortest_step_s", real(), [](Search report) { return report.result.shortest_s; }},
+    {"lower_bound_s", real("no layout is faster; 0 if there was no time to find how much"),
+     [](Search report) { return report.result.bound_s; }},
+    {"gap", real(), [](Search report) { return report.result.gap(); }},
+    {"seconds", real("that the search took"), &SearchReport::seconds},
+    {"counts", kSearchCounts.schema(),
+     [](Search report) { return kSearchCounts.json(report.result.counts, report.result.is_complete); }},
+    {"layouts", list_of(kFoundLayout.schema(), "the best first"),
+     [](Search report) {
+       Json layouts = Json::array();
+       for (size_t i = 0; i < report.layouts.size(); ++i)
+         layouts.push_back(kFoundLayout.json(
+             {i + 1, report.result.best[i], *report.layouts[i].report, *report.layouts.front().report}));
+       return layouts;
+     }},
+    {"as_fast_on_fewer_devices", kFewer, [](Search report) { return report.result.fewer; }},
+    {"faster_but_too_large", kTooLarge, [](Search report) { return report.result.too_large; }}};
+
+using Annotations = const AnnotationReport&;
+
+bool is_bounded(Annotations report) {
+  return report.found.is_complete || report.found.bound > 0;
 }
+
+const OutputObject<AnnotationReport> kAnnotationSearch = {
+    {"mtfc_annotation_search", version(), kFirstVersion},
+    {"model", text(), [](Annotations report) { return report.layout.report->model; }},
+    {"entry", text(), [](Annotations report) { return report.layout.report->entry; }},
+    {"mesh", reference("mesh"), [](Annotations report) { return json_of(report.found.layout.mesh); }},
+    {"rules", reference("splits"), [](Annotations report) { return json_of(report.found.layout); }},
+    {"limited_rules", reference("limited_rules"),
+     [](Annotations report) { return limited_rules_json(report.found.layout); }},
+    {"shardings", map_schema(reference("splits"), "annotations"),
+     [](Annotations report) { return annotations_json(report.found.layout); }},
+    {"propagate", flag(), [](Annotations report) { return report.found.layout.propagate; }},
+    {"complete", flag(), [](Annotations report) { return report.found.is_complete; }},
+    {"cost", whole(), [](Annotations report) { return report.found.cost; }},
+    {"bound", or_null(any_whole()),
+     [](Annotations report) { return is_bounded(report) ? Json(report.found.bound) : Json(); }},
+    {"gap", or_null(real()),
+     [](Annotations report) { return is_bounded(report) ? Json(report.found.gap()) : Json(); }},
+    {"bytes_sent_per_device", whole(),
+     [](Annotations report) { return report.layout.report->communication.total.bytes_sent; }},
+    {"memory_bytes_per_device", whole(),
+     [](Annotations report) { return report.layout.report->memory.peak; }},
+    {"meshes", whole("that were searched"), &AnnotationReport::meshes},
+    {"seconds", real("that the search took"), &AnnotationReport::seconds},
+    {"step_s", real("predicted"), [](Annotations report) {
+       const std::optional<TimeCost>& time = report.layout.report->time;
+       return when(time.has_value(), time ? time->step_s : 0);
+     }}};
 
 }  // namespace
 
@@ -282,68 +395,16 @@ std::string search_table(const AnnotationReport& report, const TableOptions& opt
 }
 
 std::string search_json(const AnnotationReport& report) {
-  const AnnotatedLayout& found = report.found;
-  const CostReport& cost = *report.layout.report;
-  const bool is_bounded = found.is_complete || found.bound > 0;
-  Json json = {{"mtfc_annotation_search", 1},
-               {"model", cost.model},
-               {"entry", cost.entry},
-               {"mesh", json_of(found.layout.mesh)},
-               {"rules", json_of(found.layout)},
-               {"limited_rules", limited_rules_json(found.layout)},
-               {"shardings", annotations_json(found.layout)},
-               {"propagate", found.layout.propagate},
-               {"complete", found.is_complete},
-               {"cost", found.cost},
-               {"bound", is_bounded ? Json(found.bound) : Json()},
-               {"gap", is_bounded ? Json(found.gap()) : Json()},
-               {"bytes_sent_per_device", cost.communication.total.bytes_sent},
-               {"memory_bytes_per_device", cost.memory.peak},
-               {"meshes", report.meshes},
-               {"seconds", report.seconds}};
-  if (cost.time) json["step_s"] = cost.time->step_s;
-  return dump_lines(json, 2);
+  return dump_lines(kAnnotationSearch.json(report), 2);
 }
 
 std::string search_json(const SearchReport& report) {
-  const SearchCounts& counts = report.result.counts;
-  const CostReport& best = *report.layouts.front().report;
-  Json json = {
-      {"mtfc_search", 1}, {"model", best.model}, {"entry", best.entry}, {"hardware", best.time->hardware}};
-  json["memory_limit"] = report.memory_limit > 0 ? Json(report.memory_limit) : Json();
-  const bool is_complete = report.result.is_complete;
-  json["proved"] = report.result.is_proved;
-  json["complete"] = is_complete;
-  json["shortest_step_s"] = report.result.shortest_s;
-  json["lower_bound_s"] = report.result.bound_s;
-  json["gap"] = report.result.gap();
-  json["seconds"] = report.seconds;
-  json["counts"] = {
-      {"rule_sets", counts.rule_sets},
-      {"meshes", counts.meshes},
-      {"legal", or_null(counts.legal)},
-      {"mirror_images", or_null(counts.legal ? std::optional(counts.mirrored) : std::nullopt)},
-      {"candidates", or_null(counts.legal ? std::optional(*counts.legal - counts.mirrored) : std::nullopt)},
-      {"compiled", counts.compiled},
-      {"refused", counts.refused},
-      {"over_memory", counts.too_large},
-      {"no_better", is_complete ? or_null(counts.left_out()) : Json(0)},
-      {"not_looked_at", is_complete ? Json(0) : or_null(counts.left_out())},
-      {"branches", counts.visited}};
-  json["layouts"] = Json::array();
-  for (size_t i = 0; i < report.layouts.size(); ++i) json["layouts"].push_back(found_json(report, i));
-  if (const std::optional<FoundLayout>& found = report.result.fewer)
-    json["as_fast_on_fewer_devices"] = {{"mesh", json_of(found->layout.mesh)},
-                                        {"devices", found->layout.mesh.devices()},
-                                        {"layout", json_of(found->layout)},
-                                        {"step_s", found->step_s},
-                                        {"memory_bytes_per_device", found->memory}};
-  if (const std::optional<FoundLayout>& found = report.result.too_large)
-    json["faster_but_too_large"] = {{"mesh", json_of(found->layout.mesh)},
-                                    {"layout", json_of(found->layout)},
-                                    {"step_s", found->step_s},
-                                    {"memory_bytes_per_device", found->memory}};
-  return dump_lines(json, 3);
+  return dump_lines(kSearch.json(report), 3);
+}
+
+std::string search_schema() {
+  return output_schema("mtfc search", "What mtfc search --format json prints, with --annotations or without",
+                       {{"oneOf", {kSearch.schema(), kAnnotationSearch.schema()}}});
 }
 
 }  // namespace mtfc

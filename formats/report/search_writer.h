@@ -33,6 +33,8 @@ struct AnnotationReport {
 };
 std::string search_table(const AnnotationReport& report, const TableOptions& options);
 std::string search_json(const AnnotationReport& report);
+/// Of both.
+std::string search_schema();
 /// `cost 1,234, the least of all annotations`.
 std::string cost_text(const AnnotatedLayout& found);
 

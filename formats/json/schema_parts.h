@@ -1,14 +1,28 @@
 #pragma once
-// The building blocks of the schemas of outputs (formats/reference/output_schemas.h), and what several outputs have.
+// The building blocks of JSON Schemas, and what the schemas of several outputs have (formats/json/output_object.h).
 
 #include <string>
 #include <vector>
 
 #include "core/diagnostics/enum_names.h"
 #include "formats/json/ordered_json.h"
-#include "formats/reference/schema_parts.h"
 
-namespace mtfc::output_parts {
+namespace mtfc::schema_parts {
+
+/// The beginning of every schema.
+Json schema_head(const std::string& title, const std::string& description);
+/// The text of a schema: its head, the keys of `body`, and the definitions if there are any.
+std::string schema_text(Json head, const Json& body, const Json& definitions);
+/// The text of the schema of an output, with definitions of the mesh, axes, splits, dimensions and intervals where it
+/// refers to any.
+std::string output_schema(const std::string& title, const std::string& description, const Json& body,
+                          const Json& definitions = {});
+/// {"$ref": "#/$defs/NAME"}
+Json reference(const std::string& name);
+/// An object with these keys and no others.
+Json object_schema(Json properties, const std::vector<std::string>& required);
+/// An object with any keys, each with a value of this form.
+Json map_schema(const Json& value, const std::string& description);
 
 /// A value of this JSON type; a description of "" is left out.
 Json described_type(const char* type, const std::string& description);
@@ -29,12 +43,6 @@ Json record(const Json& properties);
 Json with_description(Json schema, const std::string& description);
 /// A list of a name and a value.
 Json named_value(const Json& value);
-/// Definitions of the mesh, axes, splits, dimensions and intervals.
-Json shared_definitions();
-/// Adds a definition under a name.
-Json& define(Json& definitions, const std::string& name, Json schema);
-/// Adds the keys of a layout besides its mesh and rules, which may all be missing.
-void add_layout_keys(Json& properties);
 
 /// One of the names of an enum.
 template <typename Enum>
@@ -42,4 +50,4 @@ Json name_of() {
   return {{"enum", enum_names<Enum>()}};
 }
 
-}  // namespace mtfc::output_parts
+}  // namespace mtfc::schema_parts

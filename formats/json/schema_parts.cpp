@@ -1,10 +1,38 @@
-#include "formats/reference/output_parts.h"
+#include "formats/json/schema_parts.h"
 
 #include <utility>
 
 #include "core/tensors/sharding.h"
 
-namespace mtfc::output_parts {
+namespace mtfc::schema_parts {
+
+Json schema_head(const std::string& title, const std::string& description) {
+  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+          {"title", title},
+          {"description", description}};
+}
+
+std::string schema_text(Json head, const Json& body, const Json& definitions) {
+  head.update(body);
+  if (!definitions.empty()) head["$defs"] = definitions;
+  return dump_lines(head, kAllLevels, 2);
+}
+
+Json reference(const std::string& name) {
+  return {{"$ref", "#/$defs/" + name}};
+}
+
+Json object_schema(Json properties, const std::vector<std::string>& required) {
+  Json schema = {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  if (!required.empty()) schema["required"] = required;
+  return schema;
+}
+
+Json map_schema(const Json& value, const std::string& description) {
+  Json schema = {{"type", "object"}, {"additionalProperties", value}};
+  if (!description.empty()) schema["description"] = description;
+  return schema;
+}
 
 Json described_type(const char* type, const std::string& description) {
   Json json = {{"type", type}};
@@ -58,13 +86,14 @@ Json with_description(Json schema, const std::string& description) {
   return schema;
 }
 
-// A list of a name and a value.
 Json named_value(const Json& value) {
   return {
       {"type", "array"}, {"prefixItems", {{{"type", "string"}}, value}}, {"minItems", 2}, {"maxItems", 2}};
 }
 
 // -- what several outputs have --
+
+namespace {
 
 Json shared_definitions() {
   const Json axes = texts("names of axes, major first");
@@ -87,21 +116,13 @@ Json shared_definitions() {
                                     "rules for tensors that match a pattern")}};
 }
 
-Json& define(Json& definitions, const std::string& name, Json schema) {
-  definitions[name] = std::move(schema);
-  return definitions;
-}
+}  // namespace
 
-void add_layout_keys(Json& properties) {
-  properties.update({{"limited_rules?", reference("limited_rules")},
-                     {"shardings?", map_schema(reference("splits"), "annotations by tensor or pattern")},
-                     {"propagate?", flag()},
-                     {"shard_state_over?", reference("axes")},
-                     {"shard_gradients?", flag()},
-                     {"shard_variables?", flag()},
-                     {"regather?", texts()},
-                     {"ring?", map_schema({{"type", "boolean"}}, "products that run in turns, or don't")},
-                     {"device_order?", list_of(whole(), "the rank at each position of the mesh")}});
+std::string output_schema(const std::string& title, const std::string& description, const Json& body,
+                          const Json& definitions) {
+  const bool refers = body.dump().find("$ref") != std::string::npos;
+  Json all = refers ? shared_definitions() : Json::object();
+  if (!definitions.empty()) all.update(definitions);
+  return schema_text(schema_head(title, description), body, all);
 }
-
-}  // namespace mtfc::output_parts
+}  // namespace mtfc::schema_parts
