@@ -275,11 +275,12 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
 
 // The ways to choose plans for hardware that are worth comparing: by seconds, by bytes, and by seconds where kernels
 // hide what they may: most of the collectives that only updates of weights wait for, and slices. By rules, one more way
-// keeps to them as far as it can; otherwise, two more hide less.
+// keeps to them as far as it can; otherwise, three more hide less.
 std::vector<PlanWay> ways_to_choose(bool by_rules) {
-  const PlanWay hiding = {true, 0.9, false, true};
-  if (by_rules) return {{true}, {}, hiding, {true, 0, true, true}};
-  return {{true}, {}, hiding, {true, 0.9}, {true, 0.5, false, true}};
+  using enum FusedMoves;
+  const PlanWay hiding = {true, 0.9, false, kSlices};
+  if (by_rules) return {{true}, {}, hiding, {true, 0, true, kSlices}};
+  return {{true}, {}, hiding, {true, 0.9}, {true, 0.5, false, kSlices}, {true, 0, false, kAll}};
 }
 
 // The different plans that these ways choose. A way whose plan cannot be chosen is passed over. Of rules that leave

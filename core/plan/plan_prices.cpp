@@ -79,10 +79,10 @@ ReshardWay PlanPrices::way(const TensorType& type, const Sharding& from, const S
 // could else have been fused with the producer.
 PlanCost PlanPrices::timed(const TensorType& type, Sharding from, const std::vector<Move>& moves,
                            bool can_hide) const {
-  const bool is_step = !slices_are_free_ || std::any_of(moves.begin(), moves.end(), [](const Move& move) {
-    return move.collective.has_value();
+  const bool is_step = std::any_of(moves.begin(), moves.end(), [&](const Move& move) {
+    return fused_ == FusedMoves::kNone || (fused_ == FusedMoves::kSlices && move.collective);
   });
-  PlanCost cost{is_step && !moves.empty() ? priced(hardware_->step_overhead_s) : 0};
+  PlanCost cost{is_step ? priced(hardware_->step_overhead_s) : 0};
   for (const Move& move : moves) {
     if (move.collective) {
       const int64_t bytes =

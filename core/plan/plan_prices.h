@@ -44,7 +44,7 @@ class PlanPrices {
         hardware_(hardware.hardware),
         hidden_(hardware.way.hidden),
         departure_(hardware.way.keeps_rules ? kCostPerByte << 32 : 0),
-        slices_are_free_(!hardware_ || hardware.way.fuses_slices) {}
+        fused_(hardware_ ? hardware.way.fused : FusedMoves::kSlices) {}
 
   /// The ways in which an operation departs from rules, by rules.
   struct Departures {
@@ -69,7 +69,7 @@ class PlanPrices {
   bool sends_nothing(const TensorType& type, const Sharding& from, const Sharding& to) const;
   /// Returns whether it costs nothing.
   bool is_free(const TensorType& type, const Sharding& from, const Sharding& to) const {
-    return from == to || (slices_are_free_ && sends_nothing(type, from, to));
+    return from == to || (fused_ != FusedMoves::kNone && sends_nothing(type, from, to));
   }
 
  private:
@@ -79,7 +79,7 @@ class PlanPrices {
   const Hardware* hardware_;
   double hidden_;
   int64_t departure_;  // the cost of an operand that is taken otherwise than rules say
-  bool slices_are_free_;
+  FusedMoves fused_;
 };
 
 }  // namespace mtfc

@@ -18,12 +18,15 @@ struct Program;
 /// pass does not read, are passed over.
 using RematNames = std::set<std::string, std::less<>>;
 
+/// Moves of tensors between shardings that count as work of a kernel beside them, and not as steps of their own.
+enum class FusedMoves { kNone, kSlices, kAll };
+
 /// The costs by which the plans of a program are compared while they are chosen.
 struct PlanWay {
-  bool by_seconds = false;    // predicted on the hardware, if there is any; or else bytes and flops
-  double hidden = 0;          // the share of a collective that kernels hide if they can
-  bool keeps_rules = false;   // operands are taken as rules split them before anything else is compared
-  bool fuses_slices = false;  // slices take no time, as if kernels did their work; or else that of a step
+  bool by_seconds = false;   // predicted on the hardware, if there is any; or else bytes and flops
+  double hidden = 0;         // the share of a collective that kernels hide if they can
+  bool keeps_rules = false;  // operands are taken as rules split them before anything else is compared
+  FusedMoves fused = FusedMoves::kNone;  // those that take no overhead of a step
 
   bool operator==(const PlanWay&) const = default;
 };

@@ -25,10 +25,6 @@ const OutputObject<CollectiveTotals> kTotals = {
     {"elements", whole("per device"), &CollectiveTotals::elements},
     {"bytes_sent", whole("per device"), &CollectiveTotals::bytes_sent}};
 
-Json totals_json(const std::map<std::string, CollectiveTotals>& map) {
-  return json_map(map, kTotals);
-}
-
 // The figures of a group (formats/report/report_figures.h).
 OutputObject<CostReport>::Row figures(const char* group) {
   return {figure_schemas(group), [group](Report report) { return figures_object(group, report); }};
@@ -53,9 +49,9 @@ const OutputObject<CostReport> kNodes = {figures("communication/between_nodes"),
 const OutputObject<CostReport> kCommunication = {
     figures("communication"),
     {"by_kind", map_schema(reference("totals"), "by kind of collective"),
-     [](Report report) { return totals_json(report.communication.by_kind); }},
+     [](Report report) { return json_map(report.communication.by_kind, kTotals); }},
     {"by_axis", map_schema(reference("totals"), "by axis; rows+cols for a group over several"),
-     [](Report report) { return totals_json(report.communication.by_axis); }},
+     [](Report report) { return json_map(report.communication.by_axis, kTotals); }},
     {"between_nodes", kNodes,
      [](Report report) { return only_if(report.communication.between_nodes.has_value(), report); }}};
 
