@@ -26,7 +26,7 @@ struct PlanWay {
   bool by_seconds = false;   // predicted on the hardware, if there is any; or else bytes and flops
   double hidden = 0;         // the share of a collective that kernels hide if they can
   bool keeps_rules = false;  // operands are taken as rules split them before anything else is compared
-  FusedMoves fused = FusedMoves::kNone;  // those that take no overhead of a step
+  FusedMoves fused = FusedMoves::kNone;  // the moves that are counted without the overhead of a step
 
   bool operator==(const PlanWay&) const = default;
 };

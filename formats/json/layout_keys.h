@@ -6,10 +6,10 @@
 
 namespace mtfc {
 
-/// Of the mesh, the number of its devices, and the rules, as reports have them.
+/// The keys `mesh`, `devices` (their number) and `layout` (the rules), with which reports begin.
 const OutputObject<Layout>& split_keys();
-/// Of annotations, propagation, the sharding of the state of training, rings and the order of devices; none that is not
-/// stated.
+/// The keys of annotations, propagation, the sharding of the state of training, rings and the order of devices; only
+/// those that the layout states.
 const OutputObject<Layout>& layout_keys();
 
 }  // namespace mtfc

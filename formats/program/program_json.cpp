@@ -105,7 +105,7 @@ std::optional<StepIndex> partner_of(const Step& step) {
   return {};
 }
 
-// What `value` gives of the step if it is of this kind.
+// Returns a function that calls `value` with the step if this is of the kind, and gives nothing otherwise.
 template <typename Kind, typename Value>
 auto of_kind(Value value) {
   return [value](const Step& step) {

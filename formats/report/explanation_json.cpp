@@ -198,7 +198,7 @@ const OutputObject<Trial, ExplanationStyle> kTrial = {
      [](const Trial& trial, Style style) { return kLayoutChange.json(trial.change, style); }},
     {"figures", reference("figures"), [](const Trial& trial) { return kLayoutFigures.json(trial.figures); }}};
 
-// Of an explanation that has one.
+// The change that removes the collective. The explanation must have one.
 const OutputObject<ReshardExplanation, ExplanationStyle> kRemoval = {
     {kTrial, [](Explained explained) -> const Trial& { return *explained.removal; }},
     {"instead", list_of(reference("reshard")),

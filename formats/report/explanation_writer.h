@@ -32,7 +32,7 @@ std::string explanation_json(const ReshardExplanation& explanation, const Explan
 /// The program's totals, and the reshards that send most.
 std::string list_text(size_t most, const ExplanationStyle& style);
 std::string list_json(size_t most, const ExplanationStyle& style);
-/// Of all three.
+/// The JSON Schema of all three outputs.
 std::string explanation_schema();
 
 /// A warning at the place of the operation that waits for the tensor, with the change that avoids it.

@@ -29,7 +29,7 @@ std::string placement_text(const Program& program, const EntryPoint& entry, cons
                            const PlacementStyle& style);
 /// The same as an object; `devices` has the region of every rank.
 std::string placement_json(const Program& program, const EntryPoint& entry, const PlacedTensor& tensor);
-/// Of both.
+/// The JSON Schema of both outputs.
 std::string placement_schema();
 
 }  // namespace mtfc

@@ -17,7 +17,7 @@ std::string report_json(const std::vector<CostReport>& reports);
 
 /// The same; an impossible layout is an object with its mesh, its rules and the reason, `not_possible`.
 std::string report_json(const std::vector<ComparedLayout>& layouts);
-/// The JSON Schema of these, and of every other function named so: formats/json/output_object.h.
+/// The JSON Schema of both.
 std::string report_schema();
 
 struct TableOptions {

@@ -33,7 +33,7 @@ struct AnnotationReport {
 };
 std::string search_table(const AnnotationReport& report, const TableOptions& options);
 std::string search_json(const AnnotationReport& report);
-/// Of both.
+/// The JSON Schema of both outputs.
 std::string search_schema();
 /// `cost 1,234, the least of all annotations`.
 std::string cost_text(const AnnotatedLayout& found);
