@@ -66,6 +66,8 @@ std::vector<AttributeSpec> attention_attributes() {
       {"window", AttributeType::kInteger, false,
        "above 0: a query sees only positions less than so many away"},
       {"scale", AttributeType::kNumber, false, "what the scores q·k are multiplied by; default: 1"},
+      {"cap", AttributeType::kNumber, false,
+       "above 0: a score s becomes cap·tanh(s / cap), before a bias is added"},
       {"dropout", AttributeType::kNumber, false,
        "above 0: the probability that a weight becomes 0, while others grow by 1 / (1 - dropout); the last "
        "operand is then an i64 for each query, from which its draws are made"}};
@@ -102,6 +104,7 @@ AttentionDims attention_dims(const OpCall& call) {
     (contains(k.dims, own.name) ? dims.batch : dims.queries).push_back(own);
   dims.value = value_dim(call, dims);
   require_positions(call, dims);
+  if (!(score_cap(call.attributes) >= 0)) throw OpError{"'cap' is negative", "0 is no cap", -1, "cap"};
   return dims;
 }
 
@@ -111,6 +114,10 @@ TensorType per_query_type(const TensorType& q, const AttentionDims& dims) {
 
 double score_scale(const Attributes& attributes) {
   return attributes.get_or("scale", 1.0);
+}
+
+double score_cap(const Attributes& attributes) {
+  return attributes.get_or("cap", 0.0);
 }
 
 double dropout_rate(const Attributes& attributes) {

@@ -46,6 +46,8 @@ struct AttentionExtras {
 AttentionExtras attention_extras(const OpCall& call, size_t first);
 /// The number by which the scores q k are multiplied.
 double score_scale(const Attributes& attributes);
+/// Above 0: a score s becomes cap * tanh(s / cap) before a bias is added (Gemma 2, 2024). 0: scores stay as they are.
+double score_cap(const Attributes& attributes);
 /// The share of weights that are dropped; the others grow by 1 / (1 - rate). 0: there is no dropout.
 double dropout_rate(const Attributes& attributes);
 /// Throws OpError if the operands from `first` on are not these.

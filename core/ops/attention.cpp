@@ -90,6 +90,12 @@ std::vector<Example> examples() {
       attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
                          normal("m=7 h=3"), flags("b=2 m=7"), indices("b=2 l=5 h=3", 1000, DType::kI64)},
                         {{"dropout", 0.4}, {"scale", 0.5}}),
+      // Scores that a cap bends, also before a bias and a mask.
+      attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3")},
+                        {{"positions", positions}, {"causal", true}, {"cap", 1.5}}),
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         normal("m=7 h=3"), flags("b=2 m=7")},
+                        {{"cap", 0.8}, {"scale", 0.5}}),
   };
 }
 

@@ -47,6 +47,7 @@ std::vector<Example> examples() {
       with({normal("h=3 l=5 m=7")}),
       with({normal("m=7 h=3")}, {{"positions", dim_of("l=5")}, {"causal", true}, {"scale", 0.5}}),
       with({normal("b=2 h=3 l=5 m=7"), flags("b=2 m=7")}),
+      with({normal("h=3 m=7")}, {{"cap", 0.8}}),
       with({normal("l=5"), flags("m=7"), indices("b=2 l=5 h=3", 1000, DType::kI64)}, {{"dropout", 0.4}}),
       attention_example({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 b=2 k=3", DType::kF32),
                          normal("b=2 s=5 m=7", DType::kF32), positive("l=7 b=2", DType::kF32),

@@ -47,6 +47,10 @@ std::vector<Example> examples() {
                          positive("b=2 l=5 h=3"), normal("b=2 l=5 h=3"), normal("b=2 l=5 h=3 k=3"),
                          normal("h=3 l=5 m=7"), flags("b=2 m=7"), indices("b=2 l=5 h=3", 1000, DType::kI64)},
                         {{"dropout", 0.4}}),
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         positive("b=2 l=5 h=3"), normal("b=2 l=5 h=3"), normal("b=2 l=5 h=3 k=3"),
+                         normal("h=3 l=5 m=7"), flags("b=2 m=7")},
+                        {{"cap", 0.8}, {"scale", 0.5}}),
   };
 }
 

@@ -40,13 +40,12 @@ BackwardPlan::BackwardPlan(const KernelSite& site)
 template <typename T>
 BackwardTile<T>::BackwardTile(const BackwardPlan& plan)
     : w_(plan),
-      q_copy_(room<T>(kRows * plan.q.width)),
-      given_copy_(room<T>(kRows * plan.given.width)),
-      k_copy_(room<T>(kColumns * plan.k.width)),
-      v_copy_(room<T>(kColumns * plan.v.width)),
+      copies_{room<T>(kRows * plan.q.width), room<T>(kRows * plan.given.width),
+              room<T>(kColumns * plan.k.width), room<T>(kColumns * plan.v.width)},
       weights_(room<T>(kRows * kColumns)),
       gradients_(room<T>(kRows * kColumns)),
       dropout_(room<T>(plan.plan.has_dropout() ? kRows * kColumns : 0)),
+      slopes_(room<T>(plan.plan.cap() > 0 ? kRows * kColumns : 0)),
       totals_(room<T>(kRows)),
       deltas_(room<T>(kRows)) {}
 
@@ -60,18 +59,19 @@ void BackwardTile<T>::begin(const KernelRun& run, int64_t b, Interval rows) {
   run_ = &run;
   b_ = b;
   rows_ = rows;
-  q_ = w_.plan.scaled_rows(w_.q, operand(0), b, rows, q_copy_.data());
-  given_ = rows_of(w_.given, operand(Operands::kGiven), b, rows, given_copy_.data());
+  q_ = w_.plan.scaled_rows(w_.q, operand(0), b, rows, copies_.q.data());
+  given_ = rows_of(w_.given, operand(Operands::kGiven), b, rows, copies_.given.data());
   copy_rows(w_.total, operand(Operands::kTotal), b, rows, totals_.data());
   copy_rows(w_.delta, operand(Operands::kDelta), b, rows, deltas_.data());
 }
 
 template <typename T>
 void BackwardTile<T>::compute(Interval columns) {
-  k_ = rows_of(w_.k, operand(1), b_, columns, k_copy_.data());
-  const RowMatrix<T> v = rows_of(w_.v, operand(2), b_, columns, v_copy_.data());
+  k_ = rows_of(w_.k, operand(1), b_, columns, copies_.k.data());
+  const RowMatrix<T> v = rows_of(w_.v, operand(2), b_, columns, copies_.v.data());
   const ScoreTile<T> weights = {weights_.data(), kColumns, rows_.size(), columns.size()};
   multiply_rows(q_, rows_.size(), k_, columns.size(), w_.q.width, weights_.data());
+  if (w_.plan.cap() > 0) cap_scores(weights, static_cast<T>(w_.plan.cap()), slopes_.data());
   w_.plan.finish_scores(*run_, b_, rows_, columns, weights_.data());
   replace_by_weights(weights, totals_.data());
   multiply_rows(given_, rows_.size(), v, columns.size(), w_.v.width, gradients_.data());
@@ -82,6 +82,12 @@ void BackwardTile<T>::compute(Interval columns) {
   }
   replace_by_score_gradients(weights, gradients_.data(), deltas_.data());
   if (drops) multiply_elements(weights, dropout_.data());
+}
+
+template <typename T>
+void BackwardTile<T>::pass_cap(Interval columns) {
+  if (!slopes_.empty())
+    multiply_elements<T>({gradients_.data(), kColumns, rows_.size(), columns.size()}, slopes_.data());
 }
 
 template class BackwardTile<float>;

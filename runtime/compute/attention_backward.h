@@ -27,6 +27,9 @@ class BackwardTile {
   void begin(const KernelRun& run, int64_t b, Interval rows);
   /// Computes the tile of these queries and columns.
   void compute(Interval columns);
+  /// Turns the gradients of scores as they are when a bias is added into those of the products q k, which differ where
+  /// scores are capped.
+  void pass_cap(Interval columns);
 
   /// Those of the queries and of the columns.
   RowMatrix<T> q() const { return q_; }
@@ -45,7 +48,10 @@ class BackwardTile {
   int64_t b_ = 0;
   Interval rows_;
   RowMatrix<T> q_{}, given_{}, k_{};
-  std::vector<T> q_copy_, given_copy_, k_copy_, v_copy_, weights_, gradients_, dropout_, totals_, deltas_;
+  struct {
+    std::vector<T> q, given, k, v;
+  } copies_;
+  std::vector<T> weights_, gradients_, dropout_, slopes_, totals_, deltas_;
 };
 
 }  // namespace mtfc

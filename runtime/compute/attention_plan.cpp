@@ -62,7 +62,7 @@ AttentionPlan::AttentionPlan(const KernelSite& site, size_t extras)
     : dims_(attention_dims({site.attributes, types_of(site.operands)})),
       extras_(attention_extras({site.attributes, types_of(site.operands)}, extras)),
       rate_(dropout_rate(site.attributes)),
-      scale_(score_scale(site.attributes)) {
+      bend_{score_scale(site.attributes), score_cap(site.attributes)} {
   const LocalTensor &q = site.operands[0], &k = site.operands[1];
   batch_extents_ = local_extents({&q}, dims_.batch);
   query_extents_ = local_extents({&q}, dims_.queries);
@@ -209,9 +209,9 @@ RowMatrix<T> rows_of(const VectorPlaces& places, const T* tensor, int64_t b, Int
 template <typename T>
 RowMatrix<T> AttentionPlan::scaled_rows(const VectorPlaces& places, const T* q, int64_t b, Interval rows,
                                         T* copy) const {
-  if (scale_ == 1) return rows_of(places, q, b, rows, copy);
+  if (scale() == 1) return rows_of(places, q, b, rows, copy);
   copy_rows(places, q, b, rows, copy);
-  for (int64_t i = 0; i < rows.size() * places.width; ++i) copy[i] *= static_cast<T>(scale_);
+  for (int64_t i = 0; i < rows.size() * places.width; ++i) copy[i] *= static_cast<T>(scale());
   return {copy, places.width};
 }
 

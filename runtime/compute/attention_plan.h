@@ -56,10 +56,12 @@ class AttentionPlan {
   /// The positions from the first to the last one that some of these queries see, by the mask as well.
   Interval seen_by(const KernelRun& run, int64_t b, Interval queries) const;
   /// Adds the bias, and sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions
-  /// for each query.
+  /// for each query. Capped scores are capped before (cap_scores).
   template <typename T>
   void finish_scores(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
-  double scale() const { return scale_; }
+  double scale() const { return bend_.scale; }
+  /// 0: scores are not capped.
+  double cap() const { return bend_.cap; }
   /// Rows of q as a matrix, multiplied by the scale of the scores.
   template <typename T>
   RowMatrix<T> scaled_rows(const VectorPlaces& places, const T* q, int64_t b, Interval rows, T* copy) const;
@@ -85,7 +87,9 @@ class AttentionPlan {
   std::optional<VectorPlaces> bias_places_;   // likewise, of numbers
   std::optional<VectorPlaces> draws_places_;  // a number for each query
   double rate_ = 0;                           // of dropout
-  double scale_ = 1;                          // of the scores
+  struct {
+    double scale, cap;
+  } bend_;  // of the scores
 };
 
 /// Rows of vectors as a matrix: in place if they lie so, otherwise copied to `copy`.

@@ -27,6 +27,34 @@ T shift_of(T largest) {
 }
 
 template <typename T>
+struct CapScores {
+  const ScoreTile<T>& tile;
+  T cap;
+  T* slopes;
+
+  MTFC_INLINE void run(const CapScores& work) {
+    const ScoreTile<T>& tile = work.tile;
+    const T cap = work.cap, by = 1 / cap;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      T* const row = tile.scores + r * tile.leading;
+      const int64_t width = padded(tile, row);
+      if (work.slopes) {
+        T* const slope = work.slopes + r * tile.leading;
+#pragma omp simd
+        for (int64_t c = 0; c < width; ++c) {
+          const T bent = std::tanh(row[c] * by);
+          slope[c] = 1 - bent * bent;
+          row[c] = cap * bent;
+        }
+        continue;
+      }
+#pragma omp simd
+      for (int64_t c = 0; c < width; ++c) row[c] = cap * std::tanh(row[c] * by);
+    }
+  }
+};
+
+template <typename T>
 struct AddExponentials {
   const ScoreTile<T>& tile;
   const RunningSoftmax<T>& running;
@@ -187,6 +215,11 @@ struct AddWeightedRows {
 }  // namespace
 
 template <typename T>
+void cap_scores(const ScoreTile<T>& tile, T cap, T* slopes) {
+  run_widest(CapScores<T>{tile, cap, slopes});
+}
+
+template <typename T>
 void add_exponentials(const ScoreTile<T>& tile, const RunningSoftmax<T>& running) {
   run_widest(AddExponentials<T>{tile, running});
 }
@@ -216,6 +249,8 @@ void replace_by_score_gradients(const ScoreTile<T>& weights, T* gradients, const
   run_widest(ReplaceByScoreGradients<T>{weights, gradients, deltas});
 }
 
+template void cap_scores(const ScoreTile<float>&, float, float*);
+template void cap_scores(const ScoreTile<double>&, double, double*);
 template void add_exponentials(const ScoreTile<float>&, const RunningSoftmax<float>&);
 template void add_exponentials(const ScoreTile<double>&, const RunningSoftmax<double>&);
 template void dot_rows(const float*, const Rows<float>&, float*);

@@ -29,6 +29,11 @@ struct RunningSoftmax {
 template <typename T>
 void add_exponentials(const ScoreTile<T>& tile, const RunningSoftmax<T>& running);
 
+/// Replaces scores by cap * tanh(score / cap), for a cap above 0. `slopes`, which has the tile's leading dimension,
+/// gets the derivatives unless it is null. T: float, double.
+template <typename T>
+void cap_scores(const ScoreTile<T>& tile, T cap, T* slopes);
+
 /// Some rows of a matrix, `leading` elements apart, each of `width` elements side by side.
 template <typename T>
 struct Rows {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/compute/attention_plan.h"
+#include "runtime/compute/attention_rows.h"
 
 namespace mtfc {
 namespace {
@@ -61,8 +62,9 @@ class Terms {
       for (int64_t j = begin; j < columns.end; ++j) {
         scores_of_tile[j - begin] = dot(q, k, b, query, j) * plan.scale();
         score_sizes[static_cast<size_t>(j)] =
-            dot_of_sizes(q, k, b, query, j) * std::abs(plan.scale()) + size_of_bias(b, query, j);
+            dot_of_sizes(q, k, b, query, j) * std::abs(plan.scale()) + plan.cap() + size_of_bias(b, query, j);
       }
+      if (plan.cap() > 0) cap_scores<double>({scores_of_tile, kTile, 1, columns.size()}, plan.cap(), nullptr);
       plan.finish_scores(values_, b, {query, query + 1}, columns, scores_of_tile);
       std::copy_n(scores_of_tile, columns.size(), scores.begin() + begin);
       if (!plan.has_dropout()) continue;

@@ -80,8 +80,9 @@ void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Sc
     const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
     const RowMatrix<T> k = rows_of(f.k, operand(1), b, columns, s.k.data());
     score(q, rows.size(), Rows<T>{k.at, k.leading, columns.size(), f.q.width}, s.scores.data());
-    f.plan.finish_scores(run, b, rows, columns, s.scores.data());
     const ScoreTile<T> tile = {s.scores.data(), kColumns, rows.size(), columns.size()};
+    if (f.plan.cap() > 0) cap_scores<T>(tile, static_cast<T>(f.plan.cap()), nullptr);
+    f.plan.finish_scores(run, b, rows, columns, s.scores.data());
     add_exponentials<T>(tile, {s.largest.data(), s.sums.data(), s.factors.data()});
     if (f.plan.has_dropout()) {
       f.plan.fill_dropout(run, b, rows, columns, s.dropout.data());

@@ -60,6 +60,7 @@ void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, 
   for (int64_t begin = seen.begin; begin < seen.end; begin += kColumns) {
     const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
     s.tile.compute(columns);
+    s.tile.pass_cap(columns);
     add_to_memory(w.of_v, b, columns, rows.size(), s.tile.weights(), s.tile.given(), s.of_memory, result(2));
     add_to_memory(w.of_k, b, columns, rows.size(), s.tile.gradients(), s.tile.q(), s.of_memory, result(1));
     multiply({.m = rows.size(),
