@@ -57,6 +57,7 @@ class Expression::Machine {
  private:
   void step(const Instruction& instruction);
   void binary(const Instruction& instruction);
+  double real_function(const Instruction& instruction, double value);
   void compare(const Instruction& instruction);
   Number arithmetic(const Instruction& at, const Number& a, const Number& b) const;
   Number whole_arithmetic(const Instruction& at, int64_t a, int64_t b) const;
@@ -145,15 +146,23 @@ void Expression::Machine::step(const Instruction& instruction) {
       if (!whole) fail(instruction, "the result is too large");
       return stack_.push_back(*whole);
     }
-    case Code::kSqrt: {
-      const double value = to_double(pop());
-      if (value < 0)
-        fail(instruction, fmt::format("can't take the square root of {}, which is negative", value));
-      return stack_.push_back(std::sqrt(value));
-    }
+    case Code::kSqrt:
+    case Code::kLog:
+      return stack_.push_back(real_function(instruction, to_double(pop())));
     default:
       return binary(instruction);
   }
+}
+
+double Expression::Machine::real_function(const Instruction& instruction, double value) {
+  if (instruction.code == Code::kSqrt) {
+    if (value < 0)
+      fail(instruction, fmt::format("can't take the square root of {}, which is negative", value));
+    return std::sqrt(value);
+  }
+  if (value <= 0)
+    fail(instruction, fmt::format("can't take the logarithm of {}, which is not above 0", value));
+  return std::log(value);
 }
 
 void Expression::Machine::binary(const Instruction& instruction) {

@@ -85,6 +85,7 @@ class Expression {
     kCeil,
     kFloor,
     kSqrt,
+    kLog,
   };
   struct Instruction {
     Code code;

@@ -10,7 +10,7 @@ namespace mtfc {
 namespace {
 
 constexpr std::array<std::string_view, 3> kWords = {"and", "or", "not"};
-constexpr std::array<std::string_view, 5> kFunctions = {"min", "max", "ceil", "floor", "sqrt"};
+constexpr std::array<std::string_view, 6> kFunctions = {"min", "max", "ceil", "floor", "sqrt", "log"};
 // Longest first, so that ** is not read as two *.
 constexpr std::array<std::string_view, 17> kSymbols = {"**", "//", "==", "!=", "<=", ">=", "<", ">", "+",
                                                        "-",  "*",  "/",  "%",  "(",  ")",  ",", "="};
@@ -319,7 +319,8 @@ void ExpressionParser::call(std::string_view function, size_t offset) {
                     : function == "max"   ? Code::kMax
                     : function == "ceil"  ? Code::kCeil
                     : function == "floor" ? Code::kFloor
-                                          : Code::kSqrt;
+                    : function == "sqrt"  ? Code::kSqrt
+                                          : Code::kLog;
   result_.code_[emit(code, offset)].index = count;
 }
 

@@ -68,6 +68,8 @@ TEST_CASE("what is wrong is located") {
   CHECK(complaint("(1]") == "2: unexpected ']'");
   CHECK(complaint("2 * hads") == "4: unknown param or dimension 'hads' (did you mean 'heads'?)");
   CHECK(complaint("1 = 1") == "2: unexpected '=' ('==' compares)");
+  CHECK(value("log(8) / log(2)") == "3");
+  CHECK(complaint("log(0)") == "0: can't take the logarithm of 0, which is not above 0");
   CHECK(complaint("sqrt(1, 2)") == "0: 'sqrt' takes one number, found 2");
   CHECK(complaint("sqrt") == "4: '(' is missing");
   CHECK(complaint("2é") == "1: unexpected 'é'");

@@ -38,6 +38,18 @@ std::vector<std::string> names_of(const Block& block, const Block* other) {
   return names;
 }
 
+NameLookup with_index(const NameLookup& names, const CallIndex& index) {
+  if (index.name.empty()) return names;
+  return {[&](std::string_view name) {
+            return name == index.name ? std::optional<Number>(index.value) : names.find(name);
+          },
+          [&] {
+            std::vector<std::string> known = names.known();
+            known.push_back(index.name);
+            return known;
+          }};
+}
+
 }  // namespace
 
 const Block* BlockReader::named(const Cursor& at, const char* key) {
@@ -65,9 +77,10 @@ const Block* BlockReader::named(const Cursor& at, const char* key) {
   return nullptr;
 }
 
-std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Block& block,
-                                                     const Block* other) {
+std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Block& block, const Block* other,
+                                                     const CallIndex& index) {
   const size_t before = at.sink().error_count();
+  const NameLookup lookup = with_index(draft_.names().lookup(), index);
   BlockNames names;
   names.params = block.at.find("params");
   const auto has = [](const std::vector<NamedCursor>& list, const std::string& key) {
@@ -80,8 +93,7 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
     if (has(block.dims, member.key)) {
       if (const auto dim = read_dim(member.value, draft_.names())) names.dims.emplace_back(member.key, *dim);
     } else if (has(block.params, member.key)) {
-      if (const auto value = read_number(member.value, draft_.names().lookup()))
-        names.bound.emplace(member.key, *value);
+      if (const auto value = read_number(member.value, lookup)) names.bound.emplace(member.key, *value);
     } else if (!other || !(has(other->dims, member.key) || has(other->params, member.key))) {
       const std::vector<std::string> known = names_of(block, other);
       std::string hint = did_you_mean(member.key, known);
@@ -140,12 +152,13 @@ bool BlockReader::claim(const Cursor& at, const std::string& scope) {
 
 BlockReader::Results BlockReader::read(const Cursor& at, const Block& block,
                                        const std::vector<TensorId>& operands) {
-  const std::optional<BlockNames> names = read_bindings(at, block);
+  const std::optional<CallIndex> index = read_index(at);
+  const std::optional<BlockNames> names = read_bindings(at, block, nullptr, index.value_or(CallIndex{}));
   const std::optional<std::string> scope = read_scope(at, block);
   if (!check_operands(at, block, operands.size())) return std::nullopt;
   if (block.broken) at.sink().consequence();
-  if (!names || !scope || block.broken) return std::nullopt;
-  if (at.value().find("op")->text == "repeat") return repeat(at, block, *names, operands, *scope);
+  if (!index || !names || !scope || block.broken) return std::nullopt;
+  if (at.value().find("op")->text == "repeat") return repeat(at, block, operands, *scope);
   if (!check_size(at, block, 1) || !claim(at, *scope)) return std::nullopt;
   return expand(at, block, *names, operands, {*scope, *scope});
 }
@@ -176,14 +189,32 @@ std::optional<int64_t> BlockReader::read_times(const Cursor& at) {
   return std::nullopt;
 }
 
-BlockReader::Results BlockReader::repeat(const Cursor& at, const Block& block, const BlockNames& names,
-                                         std::vector<TensorId> carried, const std::string& scope) {
+std::optional<CallIndex> BlockReader::read_index(const Cursor& at) {
+  const std::optional<Cursor> cursor = at.find("index");
+  if (!cursor) return CallIndex{};
+  const std::optional<std::string> name = cursor->string("a name");
+  if (!name) return std::nullopt;
+  if (!is_expression_name(*name)) {
+    cursor->error(fmt::format("'{}' can't name the number of a call", *name),
+                  "names are letters, digits and '_', and start with a letter or '_'");
+    return std::nullopt;
+  }
+  if (!draft_.names().is_known(*name)) return CallIndex{*name};
+  cursor->error(fmt::format("'{}' is a param or dimension already", *name), "choose another name");
+  return std::nullopt;
+}
+
+BlockReader::Results BlockReader::repeat(const Cursor& at, const Block& block, std::vector<TensorId> carried,
+                                         const std::string& scope) {
   const std::optional<int64_t> times = read_times(at);
   if (!times || !check_repeatable(at, block) || !check_size(at, block, *times)) return std::nullopt;
+  const std::string index = at.find("index") ? at.find("index")->value().text : "";
   for (int64_t i = 0; i < *times; ++i) {
     const std::string numbered = fmt::format("{}_{}", scope, i);
     if (!claim(at, numbered)) return std::nullopt;
-    const Results results = expand(at, block, names, carried, {numbered, numbered});
+    const std::optional<BlockNames> names = read_bindings(at, block, nullptr, {index, i});
+    if (!names) return std::nullopt;
+    const Results results = expand(at, block, *names, carried, {numbered, numbered});
     if (!results) return std::nullopt;
     std::copy(results->begin(), results->end(), carried.begin());
   }

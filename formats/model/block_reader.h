@@ -5,6 +5,8 @@
 //   {"op": "repeat", "times": 2, "block": "layer", "in": "x", "out": "y"}
 //     layer_0/… from x,  layer_1/… from the output of layer_0;  y is the output of layer_1
 //
+// With "index": "i", the expressions in `bind` of a repeat may use the number of the call, i = 0, 1, ….
+//
 // In `decode`, a call stands for that of the model in the same scope: both have the same variables. A param that it
 // does not bind has the value that it has in the model's call.
 
@@ -22,6 +24,12 @@ namespace mtfc {
 inline constexpr size_t kDeepestCall = 64;
 inline constexpr int64_t kMostExpanded = 250'000;
 
+/// What else the expressions in `bind` of a repeat may use: a name for the number of the call.
+struct CallIndex {
+  std::string name;
+  int64_t value = 0;
+};
+
 class BlockReader {
  public:
   explicit BlockReader(ModelDraft& draft) : draft_(draft) {}
@@ -37,7 +45,8 @@ class BlockReader {
 
   /// The names that `bind` gives to `block`; it may contain names for `other` too, if the statement calls two
   /// blocks.
-  std::optional<BlockNames> read_bindings(const Cursor& at, const Block& block, const Block* other = nullptr);
+  std::optional<BlockNames> read_bindings(const Cursor& at, const Block& block, const Block* other = nullptr,
+                                          const CallIndex& index = {});
   std::optional<std::string> read_scope(const Cursor& at, const Block& block);
   /// Reads `times`, which must not be negative.
   std::optional<int64_t> read_times(const Cursor& at);
@@ -59,7 +68,8 @@ class BlockReader {
   void take_settings(const Cursor& at, const Block& block, const std::string& scope, BlockNames& names);
   void keep_settings(const Block& block, const std::string& scope, const ModelScope& names);
   bool bind_defaults(const Cursor& at, const Block& block, BlockNames& names);
-  Results repeat(const Cursor& at, const Block& block, const BlockNames& names, std::vector<TensorId> carried,
+  std::optional<CallIndex> read_index(const Cursor& at);
+  Results repeat(const Cursor& at, const Block& block, std::vector<TensorId> carried,
                  const std::string& scope);
   Results read_body(const Block& block);
 

@@ -153,7 +153,10 @@ void read_parts(const Cursor& at, ModelDraft& draft) {
 
 void read_decode(const Cursor& at, ModelDraft& draft) {
   if (!at.check_keys({"doc", "inputs", "variables", "ops", "outputs", "equal_if"})) return;
-  ModelDraft own(draft.scope, draft.sink);
+  BlockNames names;
+  names.bound.emplace(kDecoding, int64_t{1});
+  const ModelScope scope(draft.scope, names, draft.sink);
+  ModelDraft own(scope, draft.sink);
   if (draft.builder.widened(DType::kF32) == DType::kF64) own.builder.widen_floats();
   own.model_settings = &draft.settings;
   share_variables(draft, own);

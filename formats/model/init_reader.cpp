@@ -141,6 +141,10 @@ std::optional<Init> read_init(const Cursor& at, const TensorType& type, const Mo
   if (!word) return std::nullopt;
   if (*word == "zeros") return Init{InitKind::kConstant, 0, 0};
   if (*word == "ones") return Init{InitKind::kConstant, 1, 0};
+  if (scope.is_known(*word) || !is_expression_name(*word)) {
+    const std::optional<double> value = read_real(at, scope.lookup());
+    return value ? read_constant(at, *value, type.dtype) : std::nullopt;
+  }
   std::string hint = foreign_hint(ForeignKind::kInit, *word);
   if (hint.empty()) hint = did_you_mean(*word, {"zeros", "ones"});
   if (hint.empty())

@@ -61,7 +61,7 @@ ModelScope::ModelScope(const ModelScope& model, const BlockNames& names, Diagnos
 }
 
 bool ModelScope::is_known(std::string_view name) const {
-  return by_name_.find(name) != by_name_.end() || (model_ && model_->is_known(name));
+  return by_name_.find(name) != by_name_.end() || (model_ ? model_->is_known(name) : name == kDecoding);
 }
 
 const Dim* ModelScope::dim(std::string_view name) const {
@@ -73,7 +73,9 @@ const Dim* ModelScope::dim(std::string_view name) const {
 
 std::vector<std::string> ModelScope::dim_names() const {
   std::vector<std::string> list = formals_;
-  for (const Dim& dim : model_ ? model_->dims_ : dims_) list.push_back(dim.name);
+  const ModelScope* model = this;
+  while (model->model_) model = model->model_;
+  for (const Dim& dim : model->dims_) list.push_back(dim.name);
   return list;
 }
 
@@ -122,6 +124,12 @@ bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part)
 void ModelScope::declare(const Cursor& list, bool is_dim, size_t part) {
   for (const NamedCursor& member :
        list.members(is_dim ? "an object {dimension: size}" : "an object {param: number}")) {
+    if (member.key == kDecoding) {
+      sink_.error(member.key_location, fmt::format("'{}' can't be defined", kDecoding),
+                  "it is 1 in decode and 0 elsewhere");
+      define(member, is_dim, part).state = State::kFailed;
+      continue;
+    }
     if (!is_expression_name(member.key)) {
       sink_.error(member.key_location,
                   fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
@@ -218,7 +226,7 @@ void ModelScope::leave_out_unusable() {
 
 std::string ModelScope::hint_for(std::string_view name, const std::vector<std::string>& known) const {
   if (const auto at = left_out_.find(name); at != left_out_.end()) return at->second;
-  if (model_ && model_->left_out_.contains(name)) return model_->hint_for(name, known);
+  if (model_) return model_->hint_for(name, known);
   return did_you_mean(std::string(name), known);
 }
 
@@ -226,7 +234,8 @@ void ModelScope::compute_all() {
   lookup_.known = [this] { return names(); };
   lookup_.find = [this](std::string_view name) -> std::optional<Number> {
     const auto at = by_name_.find(name);
-    if (at == by_name_.end()) return model_ ? model_->lookup_.find(name) : std::nullopt;
+    if (at == by_name_.end() && model_) return model_->lookup_.find(name);
+    if (at == by_name_.end()) return name == kDecoding ? std::optional<Number>(int64_t{0}) : std::nullopt;
     if (definitions_[at->second].state == State::kFailed) throw ExpressionError{"", "", 0};
     return definitions_[at->second].value;
   };

@@ -19,6 +19,10 @@
 
 namespace mtfc {
 
+/// A name that every expression of a model may use: 1 in `decode` and the blocks that it calls, and 0 elsewhere. A
+/// block of both tells by it what only one of them has.
+inline constexpr std::string_view kDecoding = "decoding";
+
 /// The objects `params` and `dims` of a file; either may be absent.
 struct ScopePart {
   std::optional<Cursor> params, dims;
@@ -39,8 +43,8 @@ class ModelScope {
   /// names. A definition in an included file that uses a name which nobody defines is left out: a part of a library
   /// that the model does not use may need dimensions that the model does not have.
   ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets, DiagnosticSink& sink);
-  /// The scope of a call of a block in `model`, whose names are visible unless the block defines the same
-  /// name.
+  /// The scope of a call of a block in `model`, or of `decode`. The names of `model` are visible unless this scope
+  /// defines the same name.
   ModelScope(const ModelScope& model, const BlockNames& names, DiagnosticSink& sink);
 
   ModelScope(const ModelScope&) = delete;

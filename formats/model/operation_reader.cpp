@@ -37,7 +37,7 @@ std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
       if (!spec.by_compiler) keys.emplace_back(spec.name);
   if (!kind || !find_signature(*kind))
     keys.insert(keys.end(),
-                {"of", "variable", "block", "bind", "scope", "times", "cond", "body", "recompute"});
+                {"of", "variable", "block", "bind", "scope", "times", "cond", "body", "recompute", "index"});
   return keys;
 }
 
@@ -464,6 +464,7 @@ class OperationReader {
       keys.insert(keys.end(), {"block", "recompute"});
     keys.insert(keys.end(), {"bind", "scope"});
     if (kind != "call") keys.emplace_back("times");
+    if (kind == "repeat") keys.emplace_back("index");
     const size_t before = at.sink().error_count();
     at.check_keys(keys);
     LoopReader loop_reader(draft_);

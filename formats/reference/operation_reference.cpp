@@ -274,7 +274,8 @@ const std::vector<StatementKind>& statement_kinds() {
        "Calls a block several times, with new variables each time; the outputs of one call are the first "
        "inputs of the next.",
        "  times  the number of calls, required; if it is 0, the results are the inputs\n"
-       "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n",
+       "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n"
+       "  index  a name for the number of the call, from 0, in the expressions of bind\n",
        R"({"out": "y", "op": "repeat", "times": "layers", "block": "layer", "in": ["x", "mask"]})"},
       {"while",
        "Calls a block several times, or for as long as a condition holds, with the same variables each time.",

@@ -112,7 +112,10 @@ Json call_definition(const std::string& kind) {
   }
   if (kind != "while") properties["recompute"] = reference("condition");
   if (kind != "call") properties["times"] = {{"type", {"integer", "string"}}};
-  if (kind == "repeat") required.emplace_back("times");
+  if (kind == "repeat") {
+    required.emplace_back("times");
+    properties["index"] = text("what expressions in bind call the number of the call, from 0");
+  }
   Json definition = object_schema(std::move(properties), required);
   if (kind == "while") definition["oneOf"] = {{{"required", {"cond"}}}, {{"required", {"times"}}}};
   return definition;
