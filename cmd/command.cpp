@@ -18,9 +18,9 @@ namespace mtfc {
 std::span<const Command* const> all_commands() {
   static constexpr const Command* kCommands[] = {
       &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
-      &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kManCommand,
-      &kOpsCommand,       &kReportCommand,  &kRunCommand,      &kSchemaCommand,     &kSearchCommand,
-      &kShowCommand,      &kSlurmCommand,   &kVerifyCommand};
+      &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kImportCommand,
+      &kManCommand,       &kOpsCommand,     &kReportCommand,   &kRunCommand,        &kSchemaCommand,
+      &kSearchCommand,    &kShowCommand,    &kSlurmCommand,    &kVerifyCommand};
   return kCommands;
 }
 

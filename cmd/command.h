@@ -35,6 +35,7 @@ extern const Command kDiffCommand;
 extern const Command kExplainCommand;
 extern const Command kGenerateCommand;
 extern const Command kHelpCommand;
+extern const Command kImportCommand;
 extern const Command kManCommand;
 extern const Command kOpsCommand;
 extern const Command kReportCommand;

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "cmd/files/family_files.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
@@ -228,7 +229,13 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
     if (!all.empty()) sources.includes = all.front().includes;
     all.push_back(std::move(sources));
   }
-  const std::string model = given_text(options.model, "model", "");
+  const std::string file = model_file(options.model);
+  std::string model = given_text(file, "model", "");
+  if (is_config(model)) {
+    const std::string config = file == "-" ? "<stdin>" : file;
+    model = import_model(model, config, family_files());
+    for (Sources& sources : all) sources.model_file = config + " as mtfc import writes it";
+  }
   for (Sources& sources : all) sources.model_text = model;
   return all;
 }

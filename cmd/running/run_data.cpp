@@ -61,7 +61,9 @@ std::string shape_error(const ShapeMismatch& error, const Program& program, cons
 VariableValues read_files(const Program& program, const std::vector<std::string>& files,
                           const std::vector<std::string>& maps) {
   try {
-    return read_weights(program, files, NameMap(maps));
+    NameMap map(maps);
+    map.add_of_model(program.weights);
+    return read_weights(program, files, map);
   } catch (const ShapeMismatch& error) {
     const std::optional<StoredSettings> stored = stored_settings(files);
     throw RunError(shape_error(error, program, stored ? &*stored : nullptr));

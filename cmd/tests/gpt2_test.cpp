@@ -33,11 +33,10 @@ void run(const std::string& arguments) {
   std::string sets;
   const Json sizes = expected()["sets"];
   for (const auto& [name, value] : sizes.items()) sets += fmt::format(" --set {}={}", name, value.dump());
-  REQUIRE(std::system(
-              fmt::format("{0} run {1}gpt2.json -q {2} --load {3}model.safetensors --map {1}gpt2.map --input "
-                          "tokens={3}tokens.npy --input targets={3}targets.npy {4} </dev/null",
-                          kTestedProgram, kModels, sets, kReference, arguments)
-                  .c_str()) == 0);
+  REQUIRE(std::system(fmt::format("{0} run {1}gpt2.json -q {2} --load {3}model.safetensors --input "
+                                  "tokens={3}tokens.npy --input targets={3}targets.npy {4} </dev/null",
+                                  kTestedProgram, kModels, sets, kReference, arguments)
+                          .c_str()) == 0);
 }
 
 std::vector<double> numbers(const std::string& path) {
@@ -107,11 +106,10 @@ TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeli
   for (const char* layout : {"", "--mesh a:2 --layout heads:a,vocab:a,d_ff:a",
                              "--mesh a:2,b:2 --layout places:a,d_model:b --simulate"}) {
     CAPTURE(layout);
-    REQUIRE(std::system(
-                fmt::format("{0} generate {1}gpt2.json -q {2} --load {3}model.safetensors --map {1}gpt2.map "
-                            "--greedy --prompt-tokens {4} -o {5} {6} </dev/null",
-                            kTestedProgram, kModels, sets, kReference, prompt, folder / "out", layout)
-                    .c_str()) == 0);
+    REQUIRE(std::system(fmt::format("{0} generate {1}gpt2.json -q {2} --load {3}model.safetensors "
+                                    "--greedy --prompt-tokens {4} -o {5} {6} </dev/null",
+                                    kTestedProgram, kModels, sets, kReference, prompt, folder / "out", layout)
+                            .c_str()) == 0);
     std::ifstream file(folder / "out");
     std::string found;
     std::getline(file, found);

@@ -212,7 +212,7 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
       {"/ops/0", op(R"({"out": "y", "op": "repeat", "block": "b", "in": "x"})")},
       {"/variables/w/init",
        with(
-           R"("variables": {"w": {"dims": ["n"], "init": "zero"}}, "ops": [{"out": "y", "op": "relu", "in": "w"}])")},
+           R"("variables": {"w": {"dims": ["n"], "init": true}}, "ops": [{"out": "y", "op": "relu", "in": "w"}])")},
       {"/variables/w/init",
        with(R"("variables": {"w": {"dims": ["n"], "init": {"normal": 1, "uniform": [0, 1]}}},
                                  "ops": [{"out": "y", "op": "relu", "in": "w"}])")},

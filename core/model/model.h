@@ -148,7 +148,8 @@ struct Model {
   std::vector<TrainOutput> train_outputs;  // in ascending order of their positions
   std::vector<ModelAnnotation> annotations = {};
   std::optional<DecodeSpec> decode;
-  bool is_reduced = false;  // tensors are left out, so annotations of a layout may name none
+  std::vector<std::string> weights = {};  // FROM=TO: what variables are called in published files of weights
+  bool is_reduced = false;                // tensors are left out, so annotations of a layout may name none
 };
 
 /// The dtype that is asked for the tensors that a pattern matches (core/tensors/name_pattern.h).

@@ -253,6 +253,7 @@ struct Program {
   std::string loss;  // the name of the loss among the outputs of `train`; "" if the model does not train
   std::optional<LearningRate> learning_rate = {};  // of the optimizer, if the model has one
   std::vector<ProgramVariable> variables;
+  std::vector<std::string> weights = {};  // FROM=TO: what variables are called in published files of weights
   std::vector<EntryPoint> entry_points;
   std::vector<std::string> warnings;
   Plan plan = {};  // that it was compiled with; empty if it was read from a file

@@ -55,6 +55,16 @@ std::string nearest_text(const std::string& name, const std::vector<std::string>
 
 }  // namespace
 
+std::string rule_problem(const std::string& rule) {
+  const size_t equals = rule.find('=');
+  if (equals == std::string::npos || trimmed(rule.substr(0, equals)).empty())
+    return fmt::format("'{}' is not of the form FROM=TO", rule);
+  const auto middle = rule.begin() + static_cast<std::ptrdiff_t>(equals);
+  if (std::count(middle, rule.end(), '*') > std::count(rule.begin(), middle, '*'))
+    return fmt::format("'{}' has more * after = than before it", rule);
+  return "";
+}
+
 NameMap::NameMap(const std::vector<std::string>& rules) {
   for (const std::string& rule : rules) {
     if (rule.find('=') != std::string::npos) {
@@ -80,21 +90,25 @@ NameMap::NameMap(const std::vector<std::string>& rules) {
 }
 
 void NameMap::add(const std::string& rule, const std::string& origin, const std::string& file) {
+  if (const std::string problem = rule_problem(rule); !problem.empty())
+    throw UserError(
+        fmt::format("{}: {}", origin, problem),
+        problem.find('*') == std::string::npos
+            ? "as in 'h.*.ln_1.weight=layer_*/norm/scale'; nothing after = leaves tensors out"
+            : "each one after = inserts the text that the * in the same place before = has matched");
   const size_t equals = rule.find('=');
-  const std::string from = trimmed(rule.substr(0, equals));
-  if (equals == std::string::npos || from.empty())
-    throw UserError(fmt::format("{}: '{}' is not of the form FROM=TO", origin, rule),
-                    "as in 'h.*.ln_1.weight=layer_*/norm/scale'; nothing after = leaves tensors out");
-  const std::string to = trimmed(rule.substr(equals + 1));
-  const auto stars = [](const std::string& text) { return std::count(text.begin(), text.end(), '*'); };
-  if (stars(to) > stars(from))
-    throw UserError(fmt::format("{}: '{}' has more * after = than before it", origin, rule),
-                    "each one after = inserts the text that the * in the same place before = has matched");
-  rules_.push_back({from, to, origin, file});
+  rules_.push_back({trimmed(rule.substr(0, equals)), trimmed(rule.substr(equals + 1)), origin, file});
+}
+
+void NameMap::add_of_model(const std::vector<std::string>& rules) {
+  for (const std::string& rule : rules) {
+    add(rule, "the model", "");
+    rules_.back().is_of_model = true;
+  }
 }
 
 std::optional<std::string> NameMap::renamed(const std::string& name) const {
-  for (const auto& [from, to, origin, file] : rules_) {
+  for (const auto& [from, to, origin, file, is_of_model] : rules_) {
     std::vector<std::string_view> captures;
     if (!matches(from, name, captures)) continue;
     if (to.empty()) return std::nullopt;
@@ -126,8 +140,8 @@ void NameMap::require_use(const std::vector<std::string>& names) const {
   }
   for (size_t r = 0; r < rules_.size(); ++r) file_used[rules_[r].file] |= used[r];
   for (size_t r = 0; r < rules_.size(); ++r) {
-    const auto& [from, to, origin, file] = rules_[r];
-    if (used[r] || (file.empty() ? to.empty() : file_used[file])) continue;
+    const auto& [from, to, origin, file, is_of_model] = rules_[r];
+    if (used[r] || is_of_model || (file.empty() ? to.empty() : file_used[file])) continue;
     if (!file.empty())
       throw UserError(fmt::format("--map {}: none of its patterns matches a tensor of the file", file),
                       nearest_text(names.empty() ? from : names.front(), names));

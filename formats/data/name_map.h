@@ -12,12 +12,17 @@
 
 namespace mtfc {
 
+/// Says what is wrong with a rule; "" if nothing is.
+std::string rule_problem(const std::string& rule);
+
 class NameMap {
  public:
   NameMap() = default;
   /// `rules` are FROM=TO, or files of such lines, in which empty lines and those that begin with # are
   /// ignored. Throws UserError for an invalid rule and for a file that can't be read.
   explicit NameMap(const std::vector<std::string>& rules);
+  /// Rules that follow these: those of a model, for files of its family. They need not rename anything.
+  void add_of_model(const std::vector<std::string>& rules);
   /// Returns the new name of `name`: itself if no pattern matches; nullopt if it is to be omitted.
   std::optional<std::string> renamed(const std::string& name) const;
   /// Throws UserError for a rule that renames none of `names`, the tensors of all files: a mistake in it would have no
@@ -30,6 +35,7 @@ class NameMap {
     std::string from, to;
     std::string origin;  // "--map", or the line of a file
     std::string file;    // "" for a rule of the command line
+    bool is_of_model = false;
   };
   std::vector<Rule> rules_;
 };

@@ -15,6 +15,7 @@
 #include "core/graph/reachability.h"
 #include "core/model/training.h"
 #include "formats/data/data_spec.h"
+#include "formats/data/name_map.h"
 #include "formats/json/cursor.h"
 #include "formats/model/include_reader.h"
 #include "formats/model/model_draft.h"
@@ -39,9 +40,9 @@ bool is_hardware(const Cursor& root) {
 // Reports unknown keys. If there are any, all that stands under them is missing, and an error at each of its uses
 // would be noise.
 bool has_known_keys(const Cursor& root) {
-  const std::vector<std::string> known = {"mtfc",  "name",    "doc",       "include", "params",
-                                          "dims",  "inputs",  "variables", "blocks",  "ops",
-                                          "train", "outputs", "data",      "decode",  "precision"};
+  const std::vector<std::string> known = {"mtfc",   "name",      "doc",       "include", "params", "dims",
+                                          "inputs", "variables", "blocks",    "ops",     "train",  "outputs",
+                                          "data",   "decode",    "precision", "import",  "weights"};
   return root.check_keys(known) &&
          std::all_of(root.value().members.begin(), root.value().members.end(), [&](const JsonMember& member) {
            return std::find(known.begin(), known.end(), member.key) != known.end();
@@ -331,6 +332,20 @@ Model in_precision(const Cursor& root, const ModelContext& context, DiagnosticSi
                    context.compile_options ? *context.compile_options : CompileOptions{});
 }
 
+// A rule, or an object that says when it holds.
+void read_weights(const Cursor& weights, ModelDraft& draft) {
+  for (const Cursor& item : weights.items("a list of rules FROM=TO")) {
+    const bool has_condition = item.is(JsonKind::kObject);
+    if (has_condition && !item.check_keys({"map", "when"})) continue;
+    const std::optional<Cursor> rule = has_condition ? item.require("map") : item;
+    const bool holds = !has_condition || is_chosen(item, draft).value_or(false);
+    const std::optional<std::string> text = rule ? rule->string("a rule FROM=TO") : std::nullopt;
+    if (!text) continue;
+    if (const std::string problem = rule_problem(*text); !problem.empty()) rule->error(problem);
+    if (holds) draft.model.weights.push_back(*text);
+  }
+}
+
 std::vector<ScopePart> scope_parts(const Cursor& root, const IncludeReader& includes) {
   std::vector<ScopePart> parts = {{root.find("params"), root.find("dims")}};
   for (const IncludedFile& file : includes.files()) {
@@ -400,6 +415,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   if (context.overrides.dtype == DType::kF64) draft.builder.widen_floats();
   draft.keeps_settings = root.find("decode").has_value();
   read_tensors(root, context.overrides, draft);
+  if (const auto weights = root.find("weights")) read_weights(*weights, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
   return in_precision(root, context, sink, warnings, draft);

@@ -263,6 +263,10 @@ const OutputObject<Program> kProgram = {
      }},
     {"variables", list_of(reference("variable")),
      [](const Program& program) { return json_list(program.variables, kVariable, program.mesh()); }},
+    {"weights", list_of(text(), "what variables are called in published files: FROM=TO"),
+     [](const Program& program) {
+       return program.weights.empty() ? std::nullopt : std::optional<Json>(program.weights);
+     }},
     {"entry_points", list_of(kEntry.schema()),
      [](const Program& program) { return json_list(program.entry_points, kEntry, program.mesh()); }},
     {"warnings", texts(), &Program::warnings}};

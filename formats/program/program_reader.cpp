@@ -8,6 +8,7 @@
 #include "core/graph/op_registry.h"
 #include "core/program/program_check.h"
 #include "formats/data/data_spec.h"
+#include "formats/data/name_map.h"
 #include "formats/data/safetensors.h"
 #include "formats/json/cursor.h"
 #include "formats/layout/layout_checks.h"
@@ -21,9 +22,11 @@ class ProgramReader {
   explicit ProgramReader(const Cursor& root) : root_(root) {}
 
   Program read() {
-    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "shardings", "propagate",
-                      "shard_state_over", "shard_gradients", "shard_variables", "regather", "ring", "names",
-                      "inputs", "loss", "learning_rate", "variables", "entry_points", "warnings"});
+    root_.check_keys({"mtfc_program",    "model",           "mesh",         "device_order",
+                      "rules",           "shardings",       "propagate",    "shard_state_over",
+                      "shard_gradients", "shard_variables", "regather",     "ring",
+                      "names",           "inputs",          "loss",         "learning_rate",
+                      "variables",       "weights",         "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
     read_splits();
@@ -37,6 +40,8 @@ class ProgramReader {
     std::set<std::string> scales;
     for (const ProgramVariable& scaled : program_.variables) scales.insert(scaled.decl.scale);
     for (ProgramVariable& scale : program_.variables) scale.decl.is_scale = scales.contains(scale.decl.name);
+    if (const auto weights = root_.find("weights"))
+      for (const Cursor& at : weights->items()) program_.weights.push_back(rule(at));
     for (const Cursor& at : list(root_, "entry_points")) program_.entry_points.push_back(entry_point(at));
     for (const Cursor& at : list(root_, "warnings")) program_.warnings.push_back(at.string().value_or(""));
     return std::move(program_);
@@ -48,6 +53,11 @@ class ProgramReader {
   static std::vector<Cursor> list(const Cursor& at, const char* key) {
     const auto found = at.require(key);
     return found ? found->items() : std::vector<Cursor>{};
+  }
+  static std::string rule(const Cursor& at) {
+    const std::string text = at.string().value_or("");
+    if (const std::string problem = rule_problem(text); !problem.empty()) at.error(problem);
+    return text;
   }
   static std::string text(const Cursor& at, const char* key) {
     const auto found = at.require(key);

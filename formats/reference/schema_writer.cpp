@@ -96,7 +96,7 @@ Json init_schema() {
                     {});
   distribution["minProperties"] = distribution["maxProperties"] = 1;
   return {{"description", "initial values"},
-          {"anyOf", {{{"type", "number"}}, {{"enum", {"zeros", "ones"}}}, std::move(distribution)}}};
+          {"anyOf", {described(number, "zeros, ones, a number, or an expression"), std::move(distribution)}}};
 }
 
 Json block_schema() {
@@ -334,6 +334,15 @@ Json precision_schema() {
           {"description", "bf16: mixed precision"}};
 }
 
+Json weights_schema() {
+  const Json rule = text("FROM=TO, as after --map");
+  return {{"type", "array"},
+          {"description", "the names of the variables in published files"},
+          {"items",
+           {{"anyOf",
+             {rule, object_schema({{"map", rule}, {"when", reference("condition")}}, {"map", "when"})}}}}};
+}
+
 }  // namespace
 
 std::string model_schema() {
@@ -352,7 +361,9 @@ std::string model_schema() {
        {"outputs", {{"type", "array"}, {"items", text()}, {"uniqueItems", true}}},
        {"data", map_schema(text(), "the source of each input, as after --input NAME=")},
        {"precision", precision_schema()},
-       {"decode", decode_schema()}},
+       {"decode", decode_schema()},
+       {"weights", weights_schema()},
+       {"import", {{"type", "object"}, {"description", "what the keys of a config.json mean"}}}},
       {"mtfc"});
   return file_schema_text(schema_head("mtfc model", "The computation, on whole tensors"), body,
                           model_definitions());

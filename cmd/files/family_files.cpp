@@ -1,0 +1,43 @@
+#include "cmd/files/family_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "cmd/files/files.h"
+#include "cmd/files/included_files.h"
+
+namespace mtfc {
+
+namespace fs = std::filesystem;
+
+FamilyFiles family_files() {
+  FamilyFiles files;
+  std::map<std::string, std::string> paths;
+  std::error_code ignored;
+  const fs::path models = library_folder();
+  // Some bundled models are families, too.
+  for (const fs::path& folder : {models, models / "families"})
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      const fs::path& path = entry.path();
+      if (path.extension() != ".json") continue;
+      if (folder == models &&
+          read_regular_text(path.string(), "model").find("\"import\"") == std::string::npos)
+        continue;
+      files.names.push_back(path.stem().string());
+      paths[path.stem().string()] = path.string();
+    }
+  std::sort(files.names.begin(), files.names.end());
+  files.text = [paths](const std::string& name) {
+    return read_regular_text(paths.at(name), "family of models");
+  };
+  return files;
+}
+
+std::string model_file(const std::string& path) {
+  std::error_code ignored;
+  const fs::path config = fs::path(path) / "config.json";
+  return fs::is_directory(path, ignored) && fs::exists(config, ignored) ? config.string() : path;
+}
+
+}  // namespace mtfc

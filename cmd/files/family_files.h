@@ -1,0 +1,16 @@
+#pragma once
+// The models that ship with mtfc for published ones, and reading such a published model in the place of one of mtfc's.
+
+#include <string>
+
+#include "formats/import/model_import.h"
+
+namespace mtfc {
+
+/// The files of models/families/.
+FamilyFiles family_files();
+
+/// The file that a MODEL argument means: the config.json in a folder of a published model, or `path` itself.
+std::string model_file(const std::string& path);
+
+}  // namespace mtfc

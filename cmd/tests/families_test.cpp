@@ -1,0 +1,190 @@
+// Compares published models, imported from their config.json and loaded from two files of weights with an index, with
+// the same models in NumPy (testdata/families/make.py): logits under several layouts, and greedy generation.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cmd/files/files.h"
+#include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
+#include "core/testing/scratch_folder.h"
+#include "formats/data/npy.h"
+#include "formats/json/json_value.h"
+
+namespace mtfc::families_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kReference = std::string(kSourceFolder) + "/testdata/families/";
+
+// The folders of models, each with a config.json.
+std::vector<std::string> models() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kReference))
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<float> numbers(const std::string& path) {
+  const StoredArray array = read_npy(path);
+  int64_t count = 1;
+  for (const int64_t size : array.shape) count *= size;
+  const auto* data = reinterpret_cast<const float*>(array.data);
+  return {data, data + count};
+}
+
+// The rows of an array of i32, as --prompt-tokens and generate write them.
+std::vector<std::string> token_rows(const std::string& path, int64_t first) {
+  const StoredArray array = read_npy(path);
+  const auto* data = reinterpret_cast<const int32_t*>(array.data);
+  std::vector<std::string> rows;
+  for (int64_t r = 0; r < array.shape[0]; ++r) {
+    std::string row;
+    for (int64_t i = 0; i < std::min(first, array.shape[1]); ++i)
+      row += fmt::format("{}{}", i == 0 ? "" : ",", data[r * array.shape[1] + i]);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+int run(const std::string& arguments) {
+  return std::system(fmt::format("{} {} </dev/null", kTestedProgram, arguments).c_str());
+}
+
+// The logits that a model computes for the reference's tokens.
+float difference(const std::string& name, const std::string& layout) {
+  const ScratchFolder folder;
+  const std::string model = kReference + name;
+  REQUIRE(run(fmt::format("run {0} -q --set batch=2 --set length=12 --load {0} --evaluate --input "
+                          "tokens={0}/tokens.npy --input targets={0}/tokens.npy --output logits={1} {2}",
+                          model, folder / "logits.npy", layout)) == 0);
+  const std::vector<float> found = numbers(folder / "logits.npy"), wanted = numbers(model + "/logits.npy");
+  REQUIRE(found.size() == wanted.size());
+  float largest = 0;
+  for (size_t i = 0; i < found.size(); ++i) largest = std::max(largest, std::abs(found[i] - wanted[i]));
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("published models give the logits of their papers, under several layouts") {
+  REQUIRE(models().size() > 10);
+  size_t number = static_cast<size_t>(getpid());
+  for (const std::string& name : models()) {
+    CAPTURE(name);
+    CHECK(difference(name, "") < 1e-4);
+    CHECK(difference(name, "--mesh a:2,b:2 --layout batch:a,heads:b,d_ff:b,vocab:b --simulate") < 1e-4);
+    CHECK(difference(name, "--mesh a:3,b:2 --layout length:a,d_model:b,memory_length:b --simulate") < 1e-4);
+    // Every fifth on four ranks, beginning with another one each time.
+    if (number++ % 5 != 0) continue;
+    MESSAGE("on four ranks: " << name);
+    CHECK(difference(name, "--mesh data:2,model:2 --layout batch:data,zero:3,heads:model,d_ff:model") < 1e-4);
+  }
+}
+
+TEST_CASE("published models generate the tokens that are likeliest in their papers") {
+  for (const std::string& name : models()) {
+    CAPTURE(name);
+    const std::string model = kReference + name;
+    const std::vector<std::string> all = token_rows(model + "/greedy.npy", 1000);
+    std::string prompts;
+    for (const std::string& row : token_rows(model + "/greedy.npy", 4)) prompts += " --prompt-tokens " + row;
+    for (const char* layout : {"", "--mesh a:2,b:2 --layout heads:a,vocab:a,d_ff:a,places:b --simulate"}) {
+      const ScratchFolder folder;
+      REQUIRE(run(fmt::format("generate {0} -q --load {0} --greedy --length 6 {1} -o {2} {3}", model, prompts,
+                              folder / "out", layout)) == 0);
+      std::ifstream file(folder / "out");
+      std::set<std::string> found;
+      for (std::string line; std::getline(file, line);) found.insert(line);
+      for (const std::string& row : all) CHECK(found.contains(row));
+    }
+  }
+}
+
+TEST_CASE("import writes a model that computes what the config.json says") {
+  const ScratchFolder folder;
+  const std::string config = kReference + "llama_3/config.json";
+  REQUIRE(run(fmt::format("import {} -o {}", config, folder / "model.json")) == 0);
+  REQUIRE(run(fmt::format("check {} -q", folder / "model.json")) == 0);
+  const JsonValue model = parse_json(read_text(folder / "model.json", "model"), "model.json");
+  CHECK(model.find("import") == nullptr);
+  CHECK(model.find("dims")->find("d_kv")->text == "16");
+  CHECK(model.find("params")->find("rope_factor")->text == "8.0");
+  REQUIRE(run(fmt::format("import {} -o {}", kReference + "llama_3", folder / "again.json")) == 0);
+  CHECK(read_text(folder / "again.json", "model") == read_text(folder / "model.json", "model"));
+}
+
+TEST_CASE("mistakes in a config.json are answered with their places") {
+  std::ifstream cases(kReference + "wrong_configs.txt");
+  std::string line, name, text, replacement;
+  while (std::getline(cases, line) && !line.empty()) {
+  }
+  size_t count = 0;
+  while (std::getline(cases, name) && std::getline(cases, text) && std::getline(cases, replacement)) {
+    CAPTURE(name);
+    CAPTURE(replacement);
+    std::string expected;
+    while (std::getline(cases, line) && !line.empty()) expected += line + "\n";
+    if (replacement == "(nothing)") replacement.clear();
+    std::string config = read_text(kReference + name + "/config.json", "config.json");
+    const size_t at = config.find(text);
+    REQUIRE(at != std::string::npos);
+    config.replace(at, text.size(), replacement);
+    const ScratchFolder folder;
+    write_text(folder / "config.json", config);
+    const Outcome found = outcome_of(fmt::format(
+        "cd {} && {} check config.json 2>&1 | sed 's/config.json as mtfc import writes it/MODEL/g'",
+        folder.path.string(), kTestedProgram));
+    CHECK(found.text == expected);
+    ++count;
+  }
+  CHECK(count >= 40);
+}
+
+TEST_CASE("every family sets only params and dimensions that it or the library has") {
+  const std::string models = std::string(kSourceFolder) + "/models/";
+  const auto has = [](const JsonValue& model, const std::string& name) {
+    for (const char* list : {"params", "dims"})
+      if (const JsonValue* values = model.find(list); values && values->find(name)) return true;
+    return false;
+  };
+  const JsonValue library = parse_json(read_text(models + "std/language.json", "model"), "language.json");
+  const JsonValue common = parse_json(read_text(models + "families/keys.json", "model"), "keys.json");
+  for (const auto& entry : fs::directory_iterator(models + "families")) {
+    if (entry.path().stem() == "keys") continue;
+    CAPTURE(entry.path().string());
+    const JsonValue model = parse_json(read_text(entry.path(), "model"), entry.path());
+    const JsonValue& import = *model.find("import");
+    std::vector<const JsonValue*> open = {import.find("keys")};
+    for (const JsonValue& group : import.find("groups")->items) open.push_back(common.find(group.text));
+    while (!open.empty()) {
+      const JsonValue& rules = *open.back();
+      open.pop_back();
+      for (const JsonMember& rule : rules.members) {
+        CAPTURE(rule.key);
+        if (rule.value.kind == JsonKind::kString)
+          CHECK((has(model, rule.value.text) || has(library, rule.value.text)));
+        for (const JsonMember& choice : rule.value.members) {
+          if (choice.key == "object") open.push_back(&choice.value);
+          if (choice.key == "object" || choice.key == "list" || choice.key == "number") continue;
+          for (const JsonMember& setting : choice.value.members)
+            CHECK((has(model, setting.key) || has(library, setting.key)));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace mtfc::families_test

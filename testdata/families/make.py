@@ -1,0 +1,427 @@
+#!/usr/bin/env python3
+"""Small published models with random weights: their config.json, weights in two shards with an index, tokens, the logits
+of these tokens, and the tokens that a greedy generation adds to the first four of each row. The models are written here
+from their papers, in NumPy and f64, one function each.
+
+  testdata/families/make.py [NAME...]     writes testdata/families/NAME/
+"""
+import json
+import math
+import pathlib
+import struct
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROWS, LENGTH, PROMPT, NEW = 2, 12, 4, 6
+
+
+# Parts.
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def rms(x, weight, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
+
+
+def layer_norm(x, weight, bias, eps):
+    c = x - x.mean(-1, keepdims=True)
+    y = c / np.sqrt((c * c).mean(-1, keepdims=True) + eps) * weight
+    return y if bias is None else y + bias
+
+
+def heads_of(x, heads):
+    """[rows, length, heads * size] as [rows, heads, length, size]."""
+    return x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(0, 2, 1, 3)
+
+
+def joined(x):
+    return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+
+
+def turned(x, frequencies, scale=1.0):
+    """Rotary positions on the first 2 * len(frequencies) elements of each head, in two halves."""
+    half = len(frequencies)
+    angles = np.arange(x.shape[2])[:, None] * np.asarray(frequencies)[None]
+    cos, sin = np.cos(angles) * scale, np.sin(angles) * scale
+    a, b, rest = x[..., :half], x[..., half:2 * half], x[..., 2 * half:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin, rest], -1)
+
+
+def plain_frequencies(base, size):
+    return [base ** (-2 * i / size) for i in range(size // 2)]
+
+
+def attend(q, k, v, scale, window=None, cap=None, sinks=None, slopes=None):
+    """Causal attention of [rows, heads, length, size], where several heads of q share one of k and v."""
+    group = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    scores = q @ k.transpose(0, 1, 3, 2) * scale
+    if cap is not None:
+        scores = cap * np.tanh(scores / cap)
+    n = q.shape[2]
+    behind = np.arange(n)[:, None] - np.arange(n)[None]
+    if slopes is not None:
+        scores = scores - np.asarray(slopes)[None, :, None, None] * behind
+    hidden = behind < 0
+    if window is not None:
+        hidden = hidden | (behind >= window)
+    scores = np.where(hidden, -np.inf, scores)
+    if sinks is None:
+        return softmax(scores) @ v
+    extra = np.broadcast_to(sinks[None, :, None, None], scores.shape[:3] + (1,))
+    return softmax(np.concatenate([scores, extra], -1))[..., :-1] @ v
+
+
+# Models. Each is a config, the shapes of the weights, and a function from tokens to logits.
+
+
+def llama_shapes(c, biases=(), qk=None):
+    d, f, v = c["hidden_size"], c["intermediate_size"], c["vocab_size"]
+    h, g = c["num_attention_heads"], c.get("num_key_value_heads", c["num_attention_heads"])
+    s = c.get("head_dim") or d // h
+    shapes = {"model.embed_tokens.weight": (v, d), "model.norm.weight": (d,)}
+    for i in range(c["num_hidden_layers"]):
+        p = f"model.layers.{i}."
+        shapes |= {p + "self_attn.q_proj.weight": (h * s, d), p + "self_attn.k_proj.weight": (g * s, d),
+                   p + "self_attn.v_proj.weight": (g * s, d), p + "self_attn.o_proj.weight": (d, h * s),
+                   p + "mlp.gate_proj.weight": (f, d), p + "mlp.up_proj.weight": (f, d),
+                   p + "mlp.down_proj.weight": (d, f), p + "input_layernorm.weight": (d,),
+                   p + "post_attention_layernorm.weight": (d,)}
+        shapes |= {p + f"self_attn.{b}_proj.bias": ({"q": h * s, "k": g * s, "v": g * s, "o": d}[b],) for b in biases}
+        if qk == "head":
+            shapes |= {p + "self_attn.q_norm.weight": (s,), p + "self_attn.k_norm.weight": (s,)}
+        if qk == "whole":
+            shapes |= {p + "self_attn.q_norm.weight": (h * s,), p + "self_attn.k_norm.weight": (g * s,)}
+    if not c.get("tie_word_embeddings"):
+        shapes["lm_head.weight"] = (v, d)
+    return shapes
+
+
+def linear(w, name, x):
+    y = x @ w[name + ".weight"].T
+    return y + w[name + ".bias"] if name + ".bias" in w else y
+
+
+def llama(c, w, tokens, frequencies=None, window=lambda layer: None):
+    """Llama, and with what their configs state Mistral, Qwen2 and Qwen3."""
+    h, g = c["num_attention_heads"], c.get("num_key_value_heads", c["num_attention_heads"])
+    s = c.get("head_dim") or c["hidden_size"] // h
+    eps = c["rms_norm_eps"]
+    frequencies = frequencies or plain_frequencies(c["rope_theta"], s)
+    x = w["model.embed_tokens.weight"][tokens]
+    for i in range(c["num_hidden_layers"]):
+        p = f"model.layers.{i}."
+        n = rms(x, w[p + "input_layernorm.weight"], eps)
+        q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", h), ("k", g), ("v", g)))
+        if p + "self_attn.q_norm.weight" in w:
+            q, k = rms(q, w[p + "self_attn.q_norm.weight"], eps), rms(k, w[p + "self_attn.k_norm.weight"], eps)
+        o = attend(turned(q, frequencies), turned(k, frequencies), v, s**-0.5, window(i))
+        x = x + linear(w, p + "self_attn.o_proj", joined(o))
+        n = rms(x, w[p + "post_attention_layernorm.weight"], eps)
+        x = x + linear(w, p + "mlp.down_proj", silu(linear(w, p + "mlp.gate_proj", n)) * linear(w, p + "mlp.up_proj", n))
+    x = rms(x, w["model.norm.weight"], eps)
+    return x @ w["model.embed_tokens.weight" if c.get("tie_word_embeddings") else "lm_head.weight"].T
+
+
+def llama3_frequencies(scaling, base, size):
+    """Llama 3.1: slow pairs are slowed down by the factor, fast ones are not."""
+    result = []
+    for f in plain_frequencies(base, size):
+        turns = scaling["original_max_position_embeddings"] * f / (2 * math.pi)
+        if turns < scaling["low_freq_factor"]:
+            f /= scaling["factor"]
+        elif turns <= scaling["high_freq_factor"]:
+            kept = (turns - scaling["low_freq_factor"]) / (scaling["high_freq_factor"] - scaling["low_freq_factor"])
+            f = (1 - kept) * f / scaling["factor"] + kept * f
+        result.append(f)
+    return result
+
+
+def yarn_frequencies(scaling, base, size):
+    """YaRN (Peng et al. 2023), and what cosines and sines are multiplied by."""
+    original, factor = scaling["original_max_position_embeddings"], scaling["factor"]
+
+    def pair_of(turns):
+        return size * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low = max(math.floor(pair_of(scaling.get("beta_fast", 32))), 0)
+    high = min(math.ceil(pair_of(scaling.get("beta_slow", 1))), size - 1)
+    result = []
+    for i, f in enumerate(plain_frequencies(base, size)):
+        slowed = min(max((i - low) / max(high - low, 0.001), 0), 1)
+        result.append(f / factor * slowed + f * (1 - slowed))
+    return result, 0.1 * math.log(factor) + 1
+
+
+SMALL = {"hidden_size": 32, "intermediate_size": 44, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "vocab_size": 80, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "torch_dtype": "float32", "use_cache": True}
+
+
+def make_llama():
+    c = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "rope_theta": 10000.0,
+         "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False, "rope_scaling": None, **SMALL}
+    return c, llama_shapes(c), lambda w, t: llama(c, w, t)
+
+
+def make_llama_3():
+    scaling = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 24,
+               "rope_type": "llama3"}
+    c = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "rope_theta": 500.0,
+         "tie_word_embeddings": True, "attention_bias": True, "head_dim": 16, "rope_scaling": scaling, **SMALL}
+    frequencies = llama3_frequencies(scaling, c["rope_theta"], 16)
+    return c, llama_shapes(c, biases="qkvo"), lambda w, t: llama(c, w, t, frequencies)
+
+
+def make_mistral():
+    c = {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_act": "silu", "rope_theta": 10000.0,
+         "tie_word_embeddings": False, "sliding_window": 5, **SMALL}
+    return c, llama_shapes(c), lambda w, t: llama(c, w, t, window=lambda layer: 5)
+
+
+def make_qwen2():
+    c = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_act": "silu", "rope_theta": 1000000.0,
+         "tie_word_embeddings": True, "sliding_window": 4, "use_sliding_window": True, "max_window_layers": 1, **SMALL}
+    return (c, llama_shapes(c, biases="qkv"),
+            lambda w, t: llama(c, w, t, window=lambda layer: 4 if layer >= 1 else None))
+
+
+def make_qwen3():
+    c = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_act": "silu", "rope_theta": 1000000.0,
+         "tie_word_embeddings": False, "head_dim": 12, "attention_bias": False, "sliding_window": None,
+         "use_sliding_window": False, "max_window_layers": 2, "rope_scaling": None, **SMALL}
+    return c, llama_shapes(c, qk="head"), lambda w, t: llama(c, w, t)
+
+
+def gemma(c, w, tokens, norms, frequencies, window):
+    """Gemma 2 and 3: norms with factors 1 + weight, before and after each part; embeddings times the root of the width."""
+    h, g, s, eps = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"], c["rms_norm_eps"]
+    x = w["model.embed_tokens.weight"][tokens] * math.sqrt(c["hidden_size"])
+    for i in range(c["num_hidden_layers"]):
+        p = f"model.layers.{i}."
+        norm = lambda name, x: rms(x, 1 + w[p + name + ".weight"], eps)
+        n = norm("input_layernorm", x)
+        q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", h), ("k", g), ("v", g)))
+        if norms:
+            q, k = norm("self_attn.q_norm", q), norm("self_attn.k_norm", k)
+        f = frequencies(i)
+        o = attend(turned(q, f), turned(k, f), v, c["query_pre_attn_scalar"]**-0.5, window(i), c["attn_logit_softcapping"])
+        x = x + norm("post_attention_layernorm", linear(w, p + "self_attn.o_proj", joined(o)))
+        n = norm("pre_feedforward_layernorm", x)
+        m = gelu_tanh(linear(w, p + "mlp.gate_proj", n)) * linear(w, p + "mlp.up_proj", n)
+        x = x + norm("post_feedforward_layernorm", linear(w, p + "mlp.down_proj", m))
+    logits = rms(x, 1 + w["model.norm.weight"], eps) @ w["model.embed_tokens.weight"].T
+    cap = c["final_logit_softcapping"]
+    return logits if cap is None else cap * np.tanh(logits / cap)
+
+
+def gemma_shapes(c, qk=None):
+    shapes = llama_shapes(c, qk=qk)
+    for i in range(c["num_hidden_layers"]):
+        for name in ("pre", "post"):
+            shapes[f"model.layers.{i}.{name}_feedforward_layernorm.weight"] = (c["hidden_size"],)
+    return shapes
+
+
+def make_gemma2():
+    c = {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "hidden_activation": "gelu_pytorch_tanh", "hidden_act": "gelu_pytorch_tanh",
+         "head_dim": 12, "query_pre_attn_scalar": 20, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0,
+         "sliding_window": 4, "rope_theta": 10000.0, "attention_bias": False, "tie_word_embeddings": True, **SMALL}
+    frequencies = plain_frequencies(10000, 12)
+    return (c, gemma_shapes(c),
+            lambda w, t: gemma(c, w, t, False, lambda i: frequencies, lambda i: 4 if i % 2 == 0 else None))
+
+
+def make_gemma3_text():
+    c = {"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "hidden_activation": "gelu_pytorch_tanh",
+         "head_dim": 12, "query_pre_attn_scalar": 10, "attn_logit_softcapping": None, "final_logit_softcapping": None,
+         "sliding_window": 4, "sliding_window_pattern": 2, "rope_theta": 100000.0, "rope_local_base_freq": 1000.0,
+         "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "attention_bias": False, "tie_word_embeddings": True,
+         **SMALL, "num_hidden_layers": 3}
+    far = [f / 8 for f in plain_frequencies(100000, 12)]
+    near = plain_frequencies(1000, 12)
+    local = lambda i: (i + 1) % 2 != 0
+    return (c, gemma_shapes(c, "head"),
+            lambda w, t: gemma(c, w, t, True, lambda i: near if local(i) else far, lambda i: 4 if local(i) else None))
+
+
+def make_olmo2():
+    c = {"architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2", "hidden_act": "silu", "rope_theta": 500000.0,
+         "tie_word_embeddings": False, "attention_bias": False, "rope_scaling": None, **SMALL}
+    shapes = {n: s for n, s in llama_shapes(c, qk="whole").items() if "input_layernorm" not in n}
+    for i in range(c["num_hidden_layers"]):
+        shapes[f"model.layers.{i}.post_feedforward_layernorm.weight"] = (c["hidden_size"],)
+
+    def logits(w, tokens):
+        h, g, s, eps = 4, 2, 8, c["rms_norm_eps"]
+        f = plain_frequencies(c["rope_theta"], s)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(c["num_hidden_layers"]):
+            p = f"model.layers.{i}."
+            q, k, v = (x @ w[p + f"self_attn.{b}_proj.weight"].T for b in "qkv")
+            q, k = rms(q, w[p + "self_attn.q_norm.weight"], eps), rms(k, w[p + "self_attn.k_norm.weight"], eps)
+            o = attend(turned(heads_of(q, h), f), turned(heads_of(k, g), f), heads_of(v, g), s**-0.5)
+            x = x + rms(linear(w, p + "self_attn.o_proj", joined(o)), w[p + "post_attention_layernorm.weight"], eps)
+            m = linear(w, p + "mlp.down_proj", silu(linear(w, p + "mlp.gate_proj", x)) * linear(w, p + "mlp.up_proj", x))
+            x = x + rms(m, w[p + "post_feedforward_layernorm.weight"], eps)
+        return rms(x, w["model.norm.weight"], eps) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def biased(names, shapes):
+    """Adds the bias of each weight."""
+    return {n + ".bias": (shapes[n + ".weight"][0],) for n in names} | shapes
+
+
+def make_starcoder2():
+    c = {k: v for k, v in SMALL.items() if k != "rms_norm_eps"}
+    c |= {"architectures": ["Starcoder2ForCausalLM"], "model_type": "starcoder2", "hidden_act": "gelu_pytorch_tanh",
+          "rope_theta": 100000.0, "norm_epsilon": 1e-5, "norm_type": "layer_norm", "mlp_type": "default", "use_bias": True,
+          "sliding_window": 5, "tie_word_embeddings": True, "embedding_dropout": 0.1, "residual_dropout": 0.1}
+    shapes = {"model.embed_tokens.weight": (80, 32), "model.norm.weight": (32,)}
+    for i in range(2):
+        p = f"model.layers.{i}."
+        shapes |= {p + "self_attn.q_proj.weight": (32, 32), p + "self_attn.k_proj.weight": (16, 32),
+                   p + "self_attn.v_proj.weight": (16, 32), p + "self_attn.o_proj.weight": (32, 32),
+                   p + "mlp.c_fc.weight": (44, 32), p + "mlp.c_proj.weight": (32, 44), p + "input_layernorm.weight": (32,),
+                   p + "post_attention_layernorm.weight": (32,)}
+    shapes = biased([n[:-7] for n in shapes if "embed" not in n], shapes)
+
+    def logits(w, tokens):
+        f = plain_frequencies(c["rope_theta"], 8)
+        norm = lambda name, x: layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-5)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = norm(p + "input_layernorm", x)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", 4), ("k", 2), ("v", 2)))
+            x = x + linear(w, p + "self_attn.o_proj", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5, 5)))
+            n = norm(p + "post_attention_layernorm", x)
+            x = x + linear(w, p + "mlp.c_proj", gelu_tanh(linear(w, p + "mlp.c_fc", n)))
+        return norm("model.norm", x) @ w["model.embed_tokens.weight"].T
+
+    return c, shapes, logits
+
+
+def make_stablelm():
+    c = {k: v for k, v in SMALL.items() if k != "rms_norm_eps"}
+    c |= {"architectures": ["StableLmForCausalLM"], "model_type": "stablelm", "hidden_act": "silu", "rope_theta": 10000,
+          "layer_norm_eps": 1e-5, "use_qkv_bias": True, "qk_layernorm": False, "use_parallel_residual": False,
+          "partial_rotary_factor": 0.5, "tie_word_embeddings": False, "rope_scaling": None}
+    shapes = llama_shapes(c, biases="qkv")
+    shapes |= {n[:-6] + "bias": s for n, s in shapes.items() if "norm" in n}
+
+    def logits(w, tokens):
+        f = plain_frequencies(10000, 4)
+        norm = lambda name, x: layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-5)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = norm(p + "input_layernorm", x)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", 4), ("k", 2), ("v", 2)))
+            x = x + linear(w, p + "self_attn.o_proj", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
+            n = norm(p + "post_attention_layernorm", x)
+            m = silu(linear(w, p + "mlp.gate_proj", n)) * linear(w, p + "mlp.up_proj", n)
+            x = x + linear(w, p + "mlp.down_proj", m)
+        return norm("model.norm", x) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def make_phi():
+    c = {k: v for k, v in SMALL.items() if k != "rms_norm_eps"}
+    c |= {"architectures": ["PhiForCausalLM"], "model_type": "phi", "hidden_act": "gelu_new", "rope_theta": 10000.0,
+          "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5, "qk_layernorm": False, "tie_word_embeddings": False,
+          "embd_pdrop": 0.0, "resid_pdrop": 0.1, "num_key_value_heads": 4, "rope_scaling": None}
+    shapes = {"model.embed_tokens.weight": (80, 32), "model.final_layernorm.weight": (32,), "lm_head.weight": (80, 32)}
+    for i in range(2):
+        p = f"model.layers.{i}."
+        shapes |= {p + "self_attn.q_proj.weight": (32, 32), p + "self_attn.k_proj.weight": (32, 32),
+                   p + "self_attn.v_proj.weight": (32, 32), p + "self_attn.dense.weight": (32, 32),
+                   p + "mlp.fc1.weight": (44, 32), p + "mlp.fc2.weight": (32, 44), p + "input_layernorm.weight": (32,)}
+    shapes = biased([n[:-7] for n in shapes if "embed" not in n], shapes)
+
+    def logits(w, tokens):
+        f = plain_frequencies(10000, 4)
+        norm = lambda name, x: layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-5)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = norm(p + "input_layernorm", x)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), 4) for b in "qkv")
+            o = linear(w, p + "self_attn.dense", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
+            x = x + o + linear(w, p + "mlp.fc2", gelu_tanh(linear(w, p + "mlp.fc1", n)))
+        return linear(w, "lm_head", norm("model.final_layernorm", x))
+
+    return c, shapes, logits
+
+
+# Files.
+
+
+def write_npy(path, array):
+    np.save(path, array)
+
+
+def write_safetensors(path, tensors):
+    header, offset = {"__metadata__": {"format": "pt"}}, 0
+    for name, array in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(a.tobytes() for a in tensors.values()))
+
+
+def make(name):
+    config, shapes, logits = globals()["make_" + name]()
+    random = np.random.default_rng(sum(map(ord, name)))
+    weights = {}
+    for tensor, shape in sorted(shapes.items()):
+        value = random.normal(0, 0.3 if len(shape) > 1 else 0.2, shape)
+        if "norm" in tensor and tensor.endswith("weight") and not config["model_type"].startswith("gemma"):
+            value += 1
+        weights[tensor] = value.astype(np.float32)
+    folder = HERE / name
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    names = list(weights)
+    parts = [names[: len(names) // 2], names[len(names) // 2:]]
+    index = {}
+    for i, part in enumerate(parts):
+        file = f"model-{i + 1:05}-of-00002.safetensors"
+        write_safetensors(folder / file, {n: weights[n] for n in part})
+        index |= {n: file for n in part}
+    total = {"total_size": sum(a.nbytes for a in weights.values())}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": total, "weight_map": index}, indent=1) + "\n")
+    wide = {n: a.astype(np.float64) for n, a in weights.items()}
+    tokens = random.integers(0, config["vocab_size"], (ROWS, LENGTH))
+    np.save(folder / "tokens.npy", tokens.astype(np.int32))
+    np.save(folder / "logits.npy", logits(wide, tokens).astype(np.float32))
+    text = tokens[:, :PROMPT]
+    for _ in range(NEW):
+        text = np.concatenate([text, logits(wide, text)[:, -1].argmax(-1)[:, None]], 1)
+    np.save(folder / "greedy.npy", text.astype(np.int32))
+
+
+if __name__ == "__main__":
+    for family in sys.argv[1:] or [n[5:] for n in globals() if n.startswith("make_")]:
+        make(family)
