@@ -34,7 +34,10 @@ struct FileList {
       if (const FileSample* file = file_of(input)) add(*file);
   }
   void add(const VariableValues& values) {
-    for (const auto& [variable, array] : values) add(array.sample);
+    for (const auto& [variable, array] : values) {
+      for (const StoredArray& part : array.parts) add(part.sample);
+      if (array.parts.empty()) add(array.sample);
+    }
   }
 };
 

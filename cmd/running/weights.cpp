@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cmd/running/checkpoints.h"
+#include "cmd/running/placed_tensors.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/checkpoint_notes.h"
@@ -22,13 +23,6 @@ namespace mtfc {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A tensor of a file under the name that the map gives to it.
-struct Found {
-  StoredArray array;
-  bool optimizer_state = false;  // according to the run that wrote it
-};
-using FoundTensors = std::map<std::string, Found>;
 
 // `'a', 'b', 'c' and 4 more`
 std::string listed(const std::vector<std::string>& names) {
@@ -60,20 +54,14 @@ std::vector<Safetensors> read_files(const std::string& path) {
   return files;
 }
 
-void add_file(Safetensors& file, const NameMap& map, FoundTensors& found) {
+void add_file(Safetensors& file, const NameMap& map, const Program& program, FoundTensors& found) {
   const std::vector<std::string> state = names_in_json(file.metadata[kStateKey]);
   const std::set<std::string> of_optimizer(state.begin(), state.end());
   for (const auto& [name, why] : file.unreadable)
-    if (map.renamed(name)) throw RunError(fmt::format("{} (--map '{}=' leaves the tensor out)", why, name));
-  for (auto& [name, array] : file.tensors) {
-    const std::optional<std::string> called = map.renamed(name);
-    if (!called) continue;
-    const std::string here = array.file;
-    const auto [at, is_new] = found.emplace(*called, Found{std::move(array), of_optimizer.contains(name)});
-    if (!is_new)
-      throw RunError(
-          fmt::format("{} and {} would both be '{}' of the model", at->second.array.file, here, *called));
-  }
+    if (map.placed(name)) throw RunError(fmt::format("{} (--map '{}=' leaves the tensor out)", why, name));
+  for (auto& [name, array] : file.tensors)
+    if (const std::optional<Placement> placed = map.placed(name))
+      place_tensor({std::move(array), of_optimizer.contains(name)}, *placed, program, found);
 }
 
 // `others`: the tensors for which there is no variable.
@@ -130,8 +118,9 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
     for (Safetensors& file : read_files(tensors_file(path))) {
       for (const auto& [name, array] : file.tensors) names.push_back(name);
       for (const auto& [name, why] : file.unreadable) names.push_back(name);
-      add_file(file, map, found);
+      add_file(file, map, program, found);
     }
+  require_all_parts(found, program);
   map.require_use(names);
   const std::string shown =
       paths.size() == 1 ? fmt::format("'{}'", tensors_file(paths.front())) : "what --load names";

@@ -56,6 +56,9 @@ struct StoredArray {
   const std::byte* data = nullptr;
   FileSample sample = {};                 // of the whole file; `file` is the array's name in messages
   std::optional<uint64_t> checksum = {};  // given by the file; see runtime/compute/checksum.h
+  /// If there are any, the elements are those of these arrays, one after another, and `data` is null.
+  std::vector<StoredArray> parts = {};
+  int64_t begin = 0;  // of a part: the position of its first element in the whole
 };
 
 /// A tensor stored in a file, row-major and little-endian, from byte `offset` on.

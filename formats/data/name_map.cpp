@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -13,6 +14,8 @@
 
 namespace mtfc {
 namespace {
+
+constexpr std::string_view kPer = " per ", kIndex = "[#]";
 
 std::string trimmed(const std::string& text) {
   constexpr const char* kSpaces = " \t\r\n";
@@ -48,6 +51,30 @@ bool matches(std::string_view pattern, std::string_view name, std::vector<std::s
   });
 }
 
+// What the stars of a pattern match in a name, and the number for which its # stands.
+struct Match {
+  std::vector<std::string_view> captures;
+  std::optional<int64_t> number;
+};
+
+std::optional<Match> match_of(const std::string& pattern, std::string_view name) {
+  Match match;
+  const size_t at = pattern.find('#');
+  std::string stars = pattern;
+  if (at != std::string::npos) stars[at] = '*';
+  if (!matches(stars, name, match.captures)) return std::nullopt;
+  if (at == std::string::npos) return match;
+  const auto found = match.captures.begin() +
+                     std::count(pattern.begin(), pattern.begin() + static_cast<std::ptrdiff_t>(at), '*');
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), number);
+  if (found->empty() || error != std::errc() || end != found->data() + found->size() || found->front() == '-')
+    return std::nullopt;
+  match.number = number;
+  match.captures.erase(found);
+  return match;
+}
+
 // `the file has 'h.0.attn.weight', 'h.0.mlp.weight' and 17 more`
 std::string nearest_text(const std::string& name, const std::vector<std::string>& names) {
   return names.empty() ? "the file has no tensors" : "the file has " + nearest_listed(name, names);
@@ -59,9 +86,20 @@ std::string rule_problem(const std::string& rule) {
   const size_t equals = rule.find('=');
   if (equals == std::string::npos || trimmed(rule.substr(0, equals)).empty())
     return fmt::format("'{}' is not of the form FROM=TO", rule);
-  const auto middle = rule.begin() + static_cast<std::ptrdiff_t>(equals);
-  if (std::count(middle, rule.end(), '*') > std::count(rule.begin(), middle, '*'))
-    return fmt::format("'{}' has more * after = than before it", rule);
+  const std::string from = trimmed(rule.substr(0, equals)), to = trimmed(rule.substr(equals + 1));
+  std::istringstream variables(to.substr(0, to.find(kPer)));
+  for (std::string variable; std::getline(variables, variable, '+');) {
+    if (std::count(variable.begin(), variable.end(), '*') > std::count(from.begin(), from.end(), '*'))
+      return fmt::format("'{}' has more * after = than before it", rule);
+    if (trimmed(variable).empty()) return fmt::format("'{}' has a + without a variable", rule);
+  }
+  const auto numbers = std::count(from.begin(), from.end(), '#');
+  const bool is_simple = to.find('+') == std::string::npos && to.find(kPer) == std::string::npos;
+  if (to.ends_with('+')) return fmt::format("'{}' has a + without a variable", rule);
+  if (to.empty() && numbers <= 1) return "";
+  if (numbers != std::count(to.begin(), to.end(), '#') ||
+      (numbers > 0 && (numbers > 1 || !to.ends_with(kIndex) || !is_simple)))
+    return fmt::format("'{}' must have one # before =, and one variable with [#] behind it", rule);
   return "";
 }
 
@@ -107,22 +145,36 @@ void NameMap::add_of_model(const std::vector<std::string>& rules) {
   }
 }
 
-std::optional<std::string> NameMap::renamed(const std::string& name) const {
-  for (const auto& [from, to, origin, file, is_of_model] : rules_) {
-    std::vector<std::string_view> captures;
-    if (!matches(from, name, captures)) continue;
-    if (to.empty()) return std::nullopt;
-    std::string result;
-    size_t star = 0;
-    for (const char c : to) {
-      if (c == '*')
-        result += captures[star++];
-      else
-        result += c;
+std::optional<Placement> NameMap::placed(const std::string& name) const {
+  for (const Rule& rule : rules_) {
+    const std::optional<Match> match = match_of(rule.from, name);
+    if (!match) continue;
+    if (rule.to.empty()) return std::nullopt;
+    Placement placement;
+    placement.index = match->number;
+    std::string to = rule.to;
+    if (const size_t at = to.find(kPer); at != std::string::npos) {
+      placement.per = trimmed(to.substr(at + kPer.size()));
+      to.resize(at);
     }
-    return result;
+    size_t star = 0;
+    std::string variable;
+    for (const char c : to + "+") {
+      if (c == '+') {
+        placement.variables.push_back(trimmed(variable));
+        variable.clear();
+        star = 0;
+      } else if (c == '*') {
+        variable += match->captures[star++];
+      } else {
+        variable += c;
+      }
+    }
+    if (placement.index)
+      placement.variables.front().resize(placement.variables.front().size() - kIndex.size());
+    return placement;
   }
-  return name;
+  return Placement{{name}, "", {}};
 }
 
 void NameMap::require_use(const std::vector<std::string>& names) const {
@@ -131,8 +183,7 @@ void NameMap::require_use(const std::vector<std::string>& names) const {
   for (const std::string& name : names) {
     bool is_first = true;
     for (size_t r = 0; r < rules_.size(); ++r) {
-      std::vector<std::string_view> captures;
-      if (!matches(rules_[r].from, name, captures)) continue;
+      if (!match_of(rules_[r].from, name)) continue;
       found[r] = true;
       used[r] = used[r] || is_first;
       is_first = false;

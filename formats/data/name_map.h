@@ -4,6 +4,11 @@
 // FROM is matched with the whole name; each * matches any characters except . and /, and is replaced by the
 // same ones in TO. The first matching pattern counts; an empty TO omits the tensor. Example: with
 // `h.*.mlp.*.weight=layer_*/ffn/*`, the name h.3.mlp.c_fc.weight becomes layer_3/ffn/c_fc.
+//
+// Files may hold several variables as one tensor, or one as several:
+//   qkv.weight = q + k + v             q, k and v are its first, second and third rows
+//   qkv.weight = q + k + v per heads   the same for each index of the dimension `heads`, which is their first
+//   experts.#.up.weight = up[#]        index # of the variable's first dimension; # stands for digits
 
 #include <optional>
 #include <string>
@@ -15,6 +20,13 @@ namespace mtfc {
 /// Says what is wrong with a rule; "" if nothing is.
 std::string rule_problem(const std::string& rule);
 
+/// Where the elements of a tensor belong.
+struct Placement {
+  std::vector<std::string> variables;
+  std::string per;               // "": one variable after another; otherwise for each index of this dimension
+  std::optional<int64_t> index;  // of the first dimension of the only variable
+};
+
 class NameMap {
  public:
   NameMap() = default;
@@ -23,8 +35,8 @@ class NameMap {
   explicit NameMap(const std::vector<std::string>& rules);
   /// Rules that follow these: those of a model, for files of its family. They need not rename anything.
   void add_of_model(const std::vector<std::string>& rules);
-  /// Returns the new name of `name`: itself if no pattern matches; nullopt if it is to be omitted.
-  std::optional<std::string> renamed(const std::string& name) const;
+  /// Where the tensor `name` belongs: the variable of that name if no pattern matches; nullopt if it is to be omitted.
+  std::optional<Placement> placed(const std::string& name) const;
   /// Throws UserError for a rule that renames none of `names`, the tensors of all files: a mistake in it would have no
   /// other effect. Rules that leave tensors out may find none, and so may rules of a file as long as one finds some.
   void require_use(const std::vector<std::string>& names) const;

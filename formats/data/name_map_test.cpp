@@ -13,6 +13,14 @@
 namespace mtfc::name_map_test {
 namespace {
 
+// The one variable that a tensor belongs to.
+std::optional<std::string> renamed(const NameMap& map, const std::string& name) {
+  const std::optional<Placement> placed = map.placed(name);
+  if (!placed) return std::nullopt;
+  REQUIRE(placed->variables.size() == 1);
+  return placed->variables.front();
+}
+
 // Tries every length of every star, the longest first.
 bool matches_by_trial(std::string_view pattern, std::string_view name, std::vector<std::string>& captures) {
   if (pattern.empty()) return name.empty();
@@ -37,13 +45,34 @@ std::string drawn(std::mt19937& random, const std::string& letters, size_t most)
 
 TEST_CASE("a star stands for a piece of a name, in order") {
   const NameMap map({"h.*.mlp.*.weight=layer_*/ffn/*", "h.*.attn.bias=", "a*b=*x"});
-  CHECK(map.renamed("h.3.mlp.c_fc.weight") == "layer_3/ffn/c_fc");
-  CHECK(map.renamed("h.3.mlp.c.fc.weight") == "h.3.mlp.c.fc.weight");
-  CHECK(map.renamed("h.3.mlp.c_fc.weights") == "h.3.mlp.c_fc.weights");
-  CHECK(map.renamed("h.11.attn.bias") == std::nullopt);
-  CHECK(map.renamed("abcb") == "bcx");
-  CHECK(map.renamed("ab") == "x");
-  CHECK(map.renamed("other") == "other");
+  CHECK(renamed(map, "h.3.mlp.c_fc.weight") == "layer_3/ffn/c_fc");
+  CHECK(renamed(map, "h.3.mlp.c.fc.weight") == "h.3.mlp.c.fc.weight");
+  CHECK(renamed(map, "h.3.mlp.c_fc.weights") == "h.3.mlp.c_fc.weights");
+  CHECK(renamed(map, "h.11.attn.bias") == std::nullopt);
+  CHECK(renamed(map, "abcb") == "bcx");
+  CHECK(renamed(map, "ab") == "x");
+  CHECK(renamed(map, "other") == "other");
+}
+
+TEST_CASE("a tensor holds several variables, or a part of one") {
+  const NameMap map({"h.*.qkv.* = layer_*/q/* + layer_*/k/*+layer_*/v/* per heads",
+                     "h.*.experts.#.up = layer_*/up[#]", "h.#.mask =", "a.b = x + y"});
+  const std::optional<Placement> qkv = map.placed("h.3.qkv.bias");
+  REQUIRE(qkv);
+  CHECK(qkv->variables == std::vector<std::string>{"layer_3/q/bias", "layer_3/k/bias", "layer_3/v/bias"});
+  CHECK(qkv->per == "heads");
+  CHECK(!qkv->index);
+  const std::optional<Placement> up = map.placed("h.3.experts.17.up");
+  REQUIRE(up);
+  CHECK(up->variables == std::vector<std::string>{"layer_3/up"});
+  CHECK(up->index == 17);
+  CHECK(map.placed("h.3.experts.x.up")->variables == std::vector<std::string>{"h.3.experts.x.up"});
+  CHECK(map.placed("h.3.experts.-1.up")->variables == std::vector<std::string>{"h.3.experts.-1.up"});
+  CHECK(!map.placed("h.3.mask"));
+  CHECK(map.placed("a.b")->variables == std::vector<std::string>{"x", "y"});
+  for (const char* rule :
+       {"a = b + ", "a.# = b", "a = b[#]", "a.#.# = b[#]", "a.# = b[#] + c", "a.# = b[#]/w"})
+    CHECK(rule_problem(rule) != "");
 }
 
 TEST_CASE("stars match as if every length were tried, the longest of the first star first") {
@@ -61,7 +90,7 @@ TEST_CASE("stars match as if every length were tried, the longest of the first s
       for (const std::string& capture : captures) expected += capture + ";";
     }
     CAPTURE(pattern);
-    REQUIRE(NameMap({pattern + "=" + to}).renamed(name) == expected);
+    REQUIRE(renamed(NameMap({pattern + "=" + to}), name) == expected);
   }
   CHECK(matched > 2000);
 }
@@ -69,25 +98,25 @@ TEST_CASE("stars match as if every length were tried, the longest of the first s
 TEST_CASE("patterns of many stars are matched in one go") {
   std::string stars, name(5000, 'a');
   for (int i = 0; i < 1000; ++i) stars += "a*";
-  CHECK(NameMap({stars + "=all"}).renamed(name) == "all");
-  CHECK(NameMap({stars + "b=all"}).renamed(name + "c") == name + "c");
-  CHECK(NameMap({"*" + stars + "c*=all"}).renamed(name) == name);
+  CHECK(renamed(NameMap({stars + "=all"}), name) == "all");
+  CHECK(renamed(NameMap({stars + "b=all"}), name + "c") == name + "c");
+  CHECK(renamed(NameMap({"*" + stars + "c*=all"}), name) == name);
 }
 
 TEST_CASE("the first pattern that matches counts") {
   const NameMap map({"w=first", "*=second"});
-  CHECK(map.renamed("w") == "first");
-  CHECK(map.renamed("v") == "second");
-  CHECK(map.renamed("v/m") == "v/m");
+  CHECK(renamed(map, "w") == "first");
+  CHECK(renamed(map, "v") == "second");
+  CHECK(renamed(map, "v/m") == "v/m");
 }
 
 TEST_CASE("rules come from files too") {
   const auto path = std::filesystem::temp_directory_path() / ("mtfc_name_map_" + std::to_string(getpid()));
   std::ofstream(path) << "# names of others\n\n  a.* = b/*  \nc=\n";
   const NameMap map({"x=y", path.string()});
-  CHECK(map.renamed("a.1") == "b/1");
-  CHECK(map.renamed("c") == std::nullopt);
-  CHECK(map.renamed("x") == "y");
+  CHECK(renamed(map, "a.1") == "b/1");
+  CHECK(renamed(map, "c") == std::nullopt);
+  CHECK(renamed(map, "x") == "y");
   std::ofstream(path) << "a=b\nnonsense\n";
   CHECK_THROWS_WITH_AS(
       NameMap({path.string()}),

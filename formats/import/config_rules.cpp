@@ -42,6 +42,8 @@ class ConfigReader {
 
   // `rules`: objects of rules by key, of which the first that knows a key counts.
   void read(const Cursor& config, const std::vector<Cursor>& rules) {
+    const Cursor* const outer = config_;
+    config_ = &config;
     for (const NamedCursor& member : config.members("an object, as a config.json is")) {
       const auto knows = std::find_if(rules.begin(), rules.end(),
                                       [&](const Cursor& list) { return list.find(member.key).has_value(); });
@@ -50,6 +52,7 @@ class ConfigReader {
       else
         apply(*knows->find(member.key), member);
     }
+    config_ = outer;
   }
 
   ImportedSettings settings() const {
@@ -77,7 +80,18 @@ class ConfigReader {
       return set_period(*list, member);
     if (const auto keys = rule.find("object"); keys && member.value.is(JsonKind::kObject))
       return read(member.value, {*keys});
+    if (const auto other = rule.find("same_as")) return require_same(other->value().text, member);
     choose(rule, member);
+  }
+
+  void require_same(const std::string& other, const NamedCursor& member) {
+    const auto found = config_->find(other);
+    const std::string wanted = found ? spelled(found->value()) : "null",
+                      value = spelled(member.value.value());
+    if (value != wanted)
+      member.value.error(
+          fmt::format("'{}' is {}, but '{}' is {}", member.key, value, other, wanted),
+          fmt::format("models of the family '{}' are supported where they are equal", family_));
   }
 
   void set_number(const std::string& name, const NamedCursor& member) {
@@ -139,8 +153,9 @@ class ConfigReader {
   }
 
   const std::string& family_;
-  const JsonValue& dims_;      // of the family
-  ImportedSettings settings_;  // that the config.json states
+  const JsonValue& dims_;           // of the family
+  const Cursor* config_ = nullptr;  // the object that is being read
+  ImportedSettings settings_;       // that the config.json states
   ImportedSettings chosen_;  // that follow from one of several values; those that are stated take precedence
 };
 

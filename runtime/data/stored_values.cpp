@@ -104,6 +104,8 @@ void convert_to(const StoredArray& array, int64_t first, int64_t count, double s
 }  // namespace
 
 void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what) {
+  for (const StoredArray& part : array.parts) require_convertible(part, dtype, scale, what);
+  if (!array.parts.empty()) return;
   const bool fraction = is_float(array.type);
   const bool truth = array.type == StoredType::kBool || array.type == StoredType::kU8;
   if (dtype == DType::kBool ? !truth : is_integer(dtype) && fraction)
@@ -114,7 +116,24 @@ void require_convertible(const StoredArray& array, DType dtype, double scale, co
         fmt::format("{}: a scale needs floating point, but {} is {}", array.file, what, to_string(dtype)));
 }
 
+namespace {
+
+void copy_parts(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
+  const auto begins_later = [](int64_t at, const StoredArray& part) { return at < part.begin; };
+  auto part = std::upper_bound(array.parts.begin(), array.parts.end(), range.begin, begins_later) - 1;
+  for (int64_t at = range.begin; at < range.end; ++part) {
+    const auto next = part + 1;
+    const int64_t end = next == array.parts.end() ? range.end : std::min(range.end, next->begin);
+    copy_stored(*part, {at - part->begin, end - part->begin}, scale, dtype, to);
+    to += (end - at) * size_of(dtype);
+    at = end;
+  }
+}
+
+}  // namespace
+
 void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
+  if (!array.parts.empty()) return copy_parts(array, range, scale, dtype, to);
   const int64_t first = range.begin, count = range.size();
   switch (dtype) {
     case DType::kF32:

@@ -374,6 +374,169 @@ def make_phi():
     return c, shapes, logits
 
 
+def make_phi3():
+    c = {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "hidden_act": "silu", "rope_theta": 10000.0,
+         "tie_word_embeddings": False, "sliding_window": 6, "rope_scaling": None, "original_max_position_embeddings": 64,
+         "partial_rotary_factor": 0.5, "attention_bias": False, "embd_pdrop": 0.0, "resid_pdrop": 0.0, **SMALL}
+    shapes = {n: s for n, s in llama_shapes(c).items() if not any(p in n for p in ("q_p", "k_p", "v_p", "gate_p", "up_p"))}
+    for i in range(2):
+        shapes[f"model.layers.{i}.self_attn.qkv_proj.weight"] = (64, 32)
+        shapes[f"model.layers.{i}.mlp.gate_up_proj.weight"] = (88, 32)
+
+    def logits(w, tokens):
+        f = plain_frequencies(10000, 4)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = rms(x, w[p + "input_layernorm.weight"], 1e-5)
+            q, k, v = np.split(n @ w[p + "self_attn.qkv_proj.weight"].T, [32, 48], -1)
+            o = attend(turned(heads_of(q, 4), f), turned(heads_of(k, 2), f), heads_of(v, 2), 8**-0.5, 6)
+            x = x + linear(w, p + "self_attn.o_proj", joined(o))
+            n = rms(x, w[p + "post_attention_layernorm.weight"], 1e-5)
+            gate, up = np.split(n @ w[p + "mlp.gate_up_proj.weight"].T, 2, -1)
+            x = x + linear(w, p + "mlp.down_proj", silu(gate) * up)
+        return rms(x, w["model.norm.weight"], 1e-5) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def fused_shapes(prefix, layers, d, f, rows, attention, norms):
+    """Layers whose queries, keys and values are one tensor, with biases."""
+    shapes = {}
+    for i in range(layers):
+        p = prefix + f".{i}."
+        shapes |= {p + attention + ".query_key_value.weight": (rows, d), p + attention + ".dense.weight": (d, d),
+                   p + "mlp.dense_h_to_4h.weight": (f, d), p + "mlp.dense_4h_to_h.weight": (d, f)}
+        shapes |= {p + norm + ".weight": (d,) for norm in norms}
+    return shapes
+
+
+def per_head(x, heads, group):
+    """Queries, keys and values that lie side by side for each head of keys: [rows, length, heads * (group + 2) * size]."""
+    r, n, _ = x.shape
+    x = x.reshape(r, n, heads, group + 2, -1)
+    q = x[:, :, :, :group].reshape(r, n, heads * group, -1)
+    return [y.transpose(0, 2, 1, 3) for y in (q, x[:, :, :, group], x[:, :, :, group + 1])]
+
+
+def norm_of(w, name, x):
+    return layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-5)
+
+
+def make_gpt_neox():
+    c = {"architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidden_act": "gelu", "hidden_size": 32,
+         "intermediate_size": 44, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 80, "rotary_pct": 0.5,
+         "rotary_emb_base": 10000, "max_position_embeddings": 64, "layer_norm_eps": 1e-5, "use_parallel_residual": True,
+         "tie_word_embeddings": False, "attention_bias": True, "torch_dtype": "float16", "bos_token_id": 0}
+    shapes = {"gpt_neox.final_layer_norm.weight": (32,)}
+    shapes |= fused_shapes("gpt_neox.layers", 2, 32, 44, 96, "attention", ("input_layernorm", "post_attention_layernorm"))
+    shapes = biased([n[:-7] for n in shapes], shapes) | {"gpt_neox.embed_in.weight": (80, 32), "embed_out.weight": (80, 32)}
+
+    def logits(w, tokens):
+        f = plain_frequencies(10000, 4)
+        x = w["gpt_neox.embed_in.weight"][tokens]
+        for i in range(2):
+            p = f"gpt_neox.layers.{i}."
+            q, k, v = per_head(linear(w, p + "attention.query_key_value", norm_of(w, p + "input_layernorm", x)), 4, 1)
+            o = linear(w, p + "attention.dense", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
+            m = gelu(linear(w, p + "mlp.dense_h_to_4h", norm_of(w, p + "post_attention_layernorm", x)))
+            x = x + o + linear(w, p + "mlp.dense_4h_to_h", m)
+        return norm_of(w, "gpt_neox.final_layer_norm", x) @ w["embed_out.weight"].T
+
+    return c, shapes, logits
+
+
+def alibi_slopes(heads):
+    whole = 2**math.floor(math.log2(heads))
+    slopes = [2**(-8 * (h + 1) / whole) for h in range(whole)]
+    return slopes + [2**(-4 * (2 * h + 1) / whole) for h in range(heads - whole)]
+
+
+def make_bloom():
+    c = {"architectures": ["BloomForCausalLM"], "model_type": "bloom", "vocab_size": 80, "hidden_size": 48, "n_layer": 2,
+         "n_head": 6, "layer_norm_epsilon": 1e-5, "apply_residual_connection_post_layernorm": False,
+         "hidden_dropout": 0.0, "seq_length": 2048, "attention_softmax_in_fp32": True, "pretraining_tp": 2}
+    shapes = {"word_embeddings_layernorm.weight": (48,), "ln_f.weight": (48,)}
+    shapes |= fused_shapes("h", 2, 48, 192, 144, "self_attention", ("input_layernorm", "post_attention_layernorm"))
+    shapes = biased([n[:-7] for n in shapes], shapes) | {"word_embeddings.weight": (80, 48)}
+
+    def logits(w, tokens):
+        x = norm_of(w, "word_embeddings_layernorm", w["word_embeddings.weight"][tokens])
+        for i in range(2):
+            p = f"h.{i}."
+            q, k, v = per_head(linear(w, p + "self_attention.query_key_value", norm_of(w, p + "input_layernorm", x)), 6, 1)
+            x = x + linear(w, p + "self_attention.dense", joined(attend(q, k, v, 8**-0.5, slopes=alibi_slopes(6))))
+            m = gelu_tanh(linear(w, p + "mlp.dense_h_to_4h", norm_of(w, p + "post_attention_layernorm", x)))
+            x = x + linear(w, p + "mlp.dense_4h_to_h", m)
+        return norm_of(w, "ln_f", x) @ w["word_embeddings.weight"].T
+
+    return c, shapes, logits
+
+
+def falcon(norms, heads, group):
+    """The first norm is for attention, the last for the feed-forward part."""
+
+    def logits(w, tokens):
+        f = plain_frequencies(10000, 8)
+        x = w["transformer.word_embeddings.weight"][tokens]
+        for i in range(2):
+            p = f"transformer.h.{i}."
+            q, k, v = per_head(linear(w, p + "self_attention.query_key_value", norm_of(w, p + norms[0], x)), heads, group)
+            o = linear(w, p + "self_attention.dense", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
+            m = gelu(linear(w, p + "mlp.dense_h_to_4h", norm_of(w, p + norms[-1], x)))
+            x = x + o + linear(w, p + "mlp.dense_4h_to_h", m)
+        return norm_of(w, "transformer.ln_f", x) @ w["transformer.word_embeddings.weight"].T
+
+    shapes = {"transformer.ln_f.weight": (32,)}
+    shapes |= fused_shapes("transformer.h", 2, 32, 128, heads * (group + 2) * 8, "self_attention", norms)
+    shapes = biased([n[:-7] for n in shapes if "l" in n and ("layernorm" in n or "ln_" in n)], shapes)
+    return shapes | {"transformer.word_embeddings.weight": (80, 32)}, logits
+
+
+FALCON = {"architectures": ["FalconForCausalLM"], "model_type": "falcon", "hidden_size": 32, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "vocab_size": 80, "layer_norm_epsilon": 1e-5, "parallel_attn": True, "bias": False,
+          "alibi": False, "attention_dropout": 0.0, "rope_theta": 10000.0}
+
+
+def make_falcon():
+    c = {**FALCON, "multi_query": True, "new_decoder_architecture": False, "num_kv_heads": 71}
+    return c, *falcon(("input_layernorm",), 1, 4)
+
+
+def make_falcon_40b():
+    c = {**FALCON, "multi_query": True, "new_decoder_architecture": True, "num_kv_heads": 2}
+    return c, *falcon(("ln_attn", "ln_mlp"), 2, 2)
+
+
+def make_opt():
+    c = {"architectures": ["OPTForCausalLM"], "model_type": "opt", "hidden_size": 32, "ffn_dim": 44, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "vocab_size": 80, "max_position_embeddings": 64, "activation_function": "relu",
+         "do_layer_norm_before": True, "word_embed_proj_dim": 32, "dropout": 0.1, "layerdrop": 0.0, "init_std": 0.02,
+         "_remove_final_layer_norm": False, "prefix": "</s>"}
+    shapes = {"model.decoder.final_layer_norm.weight": (32,)}
+    for i in range(2):
+        p = f"model.decoder.layers.{i}."
+        shapes |= {p + f"self_attn.{b}_proj.weight": (32, 32) for b in ("q", "k", "v", "out")}
+        shapes |= {p + "fc1.weight": (44, 32), p + "fc2.weight": (32, 44), p + "self_attn_layer_norm.weight": (32,),
+                   p + "final_layer_norm.weight": (32,)}
+    shapes = biased([n[:-7] for n in shapes], shapes)
+    shapes |= {"model.decoder.embed_tokens.weight": (80, 32), "model.decoder.embed_positions.weight": (66, 32)}
+
+    def logits(w, tokens):
+        places = w["model.decoder.embed_positions.weight"][2 + np.arange(tokens.shape[1])]
+        x = w["model.decoder.embed_tokens.weight"][tokens] + places
+        for i in range(2):
+            p = f"model.decoder.layers.{i}."
+            n = norm_of(w, p + "self_attn_layer_norm", x)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), 4) for b in "qkv")
+            x = x + linear(w, p + "self_attn.out_proj", joined(attend(q, k, v, 8**-0.5)))
+            m = np.maximum(linear(w, p + "fc1", norm_of(w, p + "final_layer_norm", x)), 0)
+            x = x + linear(w, p + "fc2", m)
+        return norm_of(w, "model.decoder.final_layer_norm", x) @ w["model.decoder.embed_tokens.weight"].T
+
+    return c, shapes, logits
+
+
 # Files.
 
 
@@ -397,7 +560,7 @@ def make(name):
     weights = {}
     for tensor, shape in sorted(shapes.items()):
         value = random.normal(0, 0.3 if len(shape) > 1 else 0.2, shape)
-        if "norm" in tensor and tensor.endswith("weight") and not config["model_type"].startswith("gemma"):
+        if ("norm" in tensor or "ln_" in tensor) and tensor.endswith("weight") and not config["model_type"].startswith("gemma"):
             value += 1
         weights[tensor] = value.astype(np.float32)
     folder = HERE / name

@@ -1,0 +1,144 @@
+#include "cmd/running/placed_tensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/diagnostics/error.h"
+#include "runtime/data/array_file.h"
+#include "runtime/data/stored_values.h"
+
+namespace mtfc {
+namespace {
+
+int64_t count_of(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+const TensorType* type_of(const Program& program, const std::string& variable) {
+  const ProgramVariable* found = find_named(program.variables, variable);
+  return found ? &found->decl.type : nullptr;
+}
+
+[[noreturn]] void fail_twice(const StoredArray& first, const StoredArray& second,
+                             const std::string& variable) {
+  throw RunError(fmt::format("{} and {} would both be '{}' of the model", first.file, second.file, variable));
+}
+
+void add_whole(FoundTensor tensor, const std::string& variable, FoundTensors& found) {
+  const StoredArray array = tensor.array;
+  const auto [at, is_new] = found.emplace(variable, std::move(tensor));
+  if (!is_new) fail_twice(at->second.array, array, variable);
+}
+
+// The elements of `whole` from `first` on as an array of the shape, which begins at `begin` in a variable.
+StoredArray part_of(const StoredArray& whole, int64_t first, std::vector<int64_t> shape, int64_t begin) {
+  StoredArray part = whole;
+  part.checksum.reset();
+  part.data += first * size_of(whole.type);
+  part.shape = std::move(shape);
+  part.begin = begin;
+  return part;
+}
+
+void add_part(StoredArray part, const std::string& variable, const Dims& dims, FoundTensors& found) {
+  const auto [at, is_new] = found.try_emplace(variable);
+  StoredArray& whole = at->second.array;
+  if (is_new) {
+    whole.file = part.file;
+    whole.type = part.type;
+    whole.shape = shape_of(dims);
+  }
+  std::vector<StoredArray>& parts = whole.parts;
+  const auto place =
+      std::lower_bound(parts.begin(), parts.end(), part.begin,
+                       [](const StoredArray& other, int64_t begin) { return other.begin < begin; });
+  if (!is_new && (parts.empty() || (place != parts.end() && place->begin == part.begin)))
+    fail_twice(parts.empty() ? whole : *place, part, variable);
+  parts.insert(place, std::move(part));
+}
+
+void add_indexed(const FoundTensor& tensor, const Placement& placement, const TensorType& type,
+                 FoundTensors& found) {
+  const std::string& variable = placement.variables.front();
+  const StoredArray& array = tensor.array;
+  if (type.dims.empty() || *placement.index >= type.dims.front().size)
+    throw RunError(fmt::format("{} would be element {} of the first dimension of '{}', which is [{}]",
+                               array.file, *placement.index, variable, to_string(type.dims)));
+  const TensorType one = {type.dtype, Dims(type.dims.begin() + 1, type.dims.end())};
+  require_loadable(array, fmt::format("{}[{}]", variable, *placement.index), one);
+  add_part(part_of(array, 0, array.shape, *placement.index * elements(one.dims)), variable, type.dims, found);
+}
+
+// The product of the first dimensions of a variable, up to `per`; 1 without one.
+int64_t repetitions_of(const Dims& dims, const std::string& per, const std::string& variable) {
+  if (per.empty()) return 1;
+  int64_t count = 1;
+  for (const Dim& dim : dims) {
+    count *= dim.size;
+    if (dim.name == per) return count;
+  }
+  throw RunError(fmt::format("the map cuts '{}' for each index of '{}', which [{}] lacks", variable, per,
+                             to_string(dims)));
+}
+
+void add_rows(const FoundTensor& tensor, const Placement& placement,
+              const std::vector<const TensorType*>& types, FoundTensors& found) {
+  const StoredArray& array = tensor.array;
+  const int64_t repetitions = repetitions_of(types.front()->dims, placement.per, placement.variables.front());
+  int64_t total = 0;
+  for (const TensorType* type : types) total += elements(type->dims);
+  if (array.shape.empty() || count_of(array.shape) != total)
+    throw RunError(fmt::format("{} has the shape {}, but {} have {} elements together", array.file,
+                               shape_text(array.shape), fmt::join(placement.variables, ", "), total));
+  const int64_t width = total / std::max<int64_t>(1, array.shape.front());
+  int64_t first = 0;
+  for (size_t v = 0; v < types.size(); ++v) {
+    const Dims& dims = types[v]->dims;
+    const int64_t chunk = elements(dims) / repetitions;
+    std::vector<int64_t> shape = array.shape;
+    shape.front() = elements(dims) / std::max<int64_t>(1, width);
+    StoredArray rows = array;
+    rows.shape = shape;
+    require_loadable(rows, placement.variables[v], *types[v]);
+    for (int64_t i = 0; i < repetitions; ++i)
+      add_part(part_of(array, i * (total / repetitions) + first, {chunk}, i * chunk), placement.variables[v],
+               dims, found);
+    first += chunk;
+  }
+}
+
+}  // namespace
+
+void place_tensor(FoundTensor tensor, const Placement& placement, const Program& program,
+                  FoundTensors& found) {
+  if (placement.variables.size() == 1 && !placement.index)
+    return add_whole(std::move(tensor), placement.variables.front(), found);
+  std::vector<const TensorType*> types;
+  for (const std::string& variable : placement.variables) {
+    types.push_back(type_of(program, variable));
+    if (!types.back()) return add_whole(std::move(tensor), variable, found);
+  }
+  if (placement.index)
+    add_indexed(tensor, placement, *types.front(), found);
+  else
+    add_rows(tensor, placement, types, found);
+}
+
+void require_all_parts(const FoundTensors& found, const Program& program) {
+  for (const auto& [variable, tensor] : found) {
+    const std::vector<StoredArray>& parts = tensor.array.parts;
+    if (parts.empty()) continue;
+    int64_t reached = 0;
+    for (const StoredArray& part : parts)
+      if (part.begin == reached) reached += count_of(part.shape);
+    const TensorType* type = type_of(program, variable);
+    if (type && reached != elements(type->dims))
+      throw RunError(
+          fmt::format("'{}' of the model consists of several tensors, and that behind {} is missing",
+                      variable, parts.front().begin == 0 ? parts[0].file : "its beginning"));
+  }
+}
+
+}  // namespace mtfc

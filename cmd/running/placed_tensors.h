@@ -1,0 +1,29 @@
+#pragma once
+// The tensors of files of weights, by the variables to which a map gives them: whole ones, rows of one tensor, or one
+// of several that a variable consists of (formats/data/name_map.h).
+
+#include <map>
+#include <string>
+
+#include "core/program/program.h"
+#include "core/tensors/data.h"
+#include "formats/data/name_map.h"
+
+namespace mtfc {
+
+/// The array that fills a variable.
+struct FoundTensor {
+  StoredArray array;
+  bool optimizer_state = false;  // according to the run that wrote it
+};
+using FoundTensors = std::map<std::string, FoundTensor>;
+
+/// Adds a tensor to those of the variables in `placement`; one that the program does not have gets it as a whole.
+/// Throws RunError, also ShapeMismatch, if it does not fit, and if a variable has it already.
+void place_tensor(FoundTensor tensor, const Placement& placement, const Program& program,
+                  FoundTensors& found);
+
+/// Throws RunError if a variable consists of several tensors and one of them is missing.
+void require_all_parts(const FoundTensors& found, const Program& program);
+
+}  // namespace mtfc
