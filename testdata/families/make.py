@@ -537,6 +537,189 @@ def make_opt():
     return c, shapes, logits
 
 
+def routed(w, prefix, names, n, choice, scores, ranked, renormalizes, factor=1.0):
+    """The sum of the experts that each token ranks highest, times their scores."""
+    chosen = np.argsort(-ranked, -1, kind="stable")[..., :choice]
+    weights = np.take_along_axis(scores, chosen, -1)
+    if renormalizes:
+        weights = weights / weights.sum(-1, keepdims=True)
+    y = np.zeros_like(n)
+    for row in np.ndindex(n.shape[:2]):
+        for expert, weight in zip(chosen[row], weights[row] * factor):
+            gate, down, up = (w[f"{prefix}experts.{expert}.{name}.weight"] for name in names)
+            y[row] += weight * (silu(n[row] @ gate.T) * (n[row] @ up.T)) @ down.T
+    return y
+
+
+def expert_shapes(prefix, names, experts, d, f):
+    shapes = {prefix + "gate.weight": (experts, d)}
+    for e in range(experts):
+        for name, shape in zip(names, ((f, d), (d, f), (f, d))):
+            shapes[f"{prefix}experts.{e}.{name}.weight"] = shape
+    return shapes
+
+
+def make_mixtral():
+    c = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "hidden_act": "silu", "rope_theta": 1000000.0,
+         "tie_word_embeddings": False, "sliding_window": None, "num_local_experts": 4, "num_experts_per_tok": 2,
+         "output_router_logits": False, "router_aux_loss_coef": 0.02, **SMALL}
+    names = ("w1", "w2", "w3")
+    shapes = {n: s for n, s in llama_shapes(c).items() if ".mlp." not in n}
+    for i in range(2):
+        shapes |= expert_shapes(f"model.layers.{i}.block_sparse_moe.", names, 4, 32, 44)
+
+    def logits(w, tokens):
+        f = plain_frequencies(1000000, 8)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = rms(x, w[p + "input_layernorm.weight"], 1e-5)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", 4), ("k", 2), ("v", 2)))
+            x = x + linear(w, p + "self_attn.o_proj", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
+            n = rms(x, w[p + "post_attention_layernorm.weight"], 1e-5)
+            scores = softmax(n @ w[p + "block_sparse_moe.gate.weight"].T)
+            x = x + routed(w, p + "block_sparse_moe.", names, n, 2, scores, scores, True)
+        return rms(x, w["model.norm.weight"], 1e-5) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def make_qwen3_moe():
+    c = {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_act": "silu", "rope_theta": 1000000.0,
+         "tie_word_embeddings": False, "attention_bias": False, "head_dim": 12, "sliding_window": None,
+         "use_sliding_window": False, "max_window_layers": 2, "num_experts": 6, "num_experts_per_tok": 3,
+         "moe_intermediate_size": 20, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": [],
+         "rope_scaling": None, "router_aux_loss_coef": 0.001, **SMALL}
+    names = ("gate_proj", "down_proj", "up_proj")
+    shapes = {n: s for n, s in llama_shapes(c, qk="head").items() if ".mlp." not in n}
+    for i in range(2):
+        shapes |= expert_shapes(f"model.layers.{i}.mlp.", names, 6, 32, 20)
+
+    def logits(w, tokens):
+        f, eps = plain_frequencies(1000000, 12), 1e-5
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = rms(x, w[p + "input_layernorm.weight"], eps)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", 4), ("k", 2), ("v", 2)))
+            q, k = rms(q, w[p + "self_attn.q_norm.weight"], eps), rms(k, w[p + "self_attn.k_norm.weight"], eps)
+            x = x + linear(w, p + "self_attn.o_proj", joined(attend(turned(q, f), turned(k, f), v, 12**-0.5)))
+            n = rms(x, w[p + "post_attention_layernorm.weight"], eps)
+            scores = softmax(n @ w[p + "mlp.gate.weight"].T)
+            x = x + routed(w, p + "mlp.", names, n, 3, scores, scores, True)
+        return rms(x, w["model.norm.weight"], eps) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def neighbours_turned(x, frequencies, scale=1.0):
+    """Rotary positions on pairs of neighbours."""
+    angles = np.arange(x.shape[2])[:, None] * np.asarray(frequencies)[None]
+    turn = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles) * scale
+    return np.stack([turn.real, turn.imag], -1).reshape(x.shape)
+
+
+def deepseek(c, scores_of, ranked_of):
+    """Latent attention, and experts from the second layer on."""
+    d, h, nope, rope, value = 32, 4, c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["v_head_dim"]
+    rank, q_rank, experts, f = c["kv_lora_rank"], c["q_lora_rank"], c["n_routed_experts"], c["moe_intermediate_size"]
+    names = ("gate_proj", "down_proj", "up_proj")
+    shapes = {"model.embed_tokens.weight": (80, d), "model.norm.weight": (d,), "lm_head.weight": (80, d)}
+    for i in range(2):
+        p = f"model.layers.{i}."
+        a = p + "self_attn."
+        shapes |= {a + "kv_a_proj_with_mqa.weight": (rank + rope, d), a + "kv_a_layernorm.weight": (rank,),
+                   a + "kv_b_proj.weight": (h * (nope + value), rank), a + "o_proj.weight": (d, h * value),
+                   p + "input_layernorm.weight": (d,), p + "post_attention_layernorm.weight": (d,)}
+        if q_rank:
+            shapes |= {a + "q_a_proj.weight": (q_rank, d), a + "q_a_layernorm.weight": (q_rank,),
+                       a + "q_b_proj.weight": (h * (nope + rope), q_rank)}
+        else:
+            shapes[a + "q_proj.weight"] = (h * (nope + rope), d)
+        if i < c["first_k_dense_replace"]:
+            shapes |= {p + f"mlp.{n}.weight": s for n, s in zip(names, ((44, d), (d, 44), (44, d)))}
+            continue
+        shapes |= expert_shapes(p + "mlp.", names, experts, d, f)
+        if c["topk_method"] == "noaux_tc":
+            shapes[p + "mlp.gate.e_score_correction_bias"] = (experts,)
+        common = f * c["n_shared_experts"]
+        shapes |= {p + f"mlp.shared_experts.{n}.weight": s for n, s in zip(names, ((common, d), (d, common), (common, d)))}
+    frequencies, magnitude, scale = plain_frequencies(10000, rope), 1.0, (nope + rope)**-0.5
+    if c["rope_scaling"]:
+        frequencies, _ = yarn_frequencies(c["rope_scaling"], 10000, rope)
+        grown = lambda by: 0.1 * by * math.log(c["rope_scaling"]["factor"]) + 1
+        magnitude = grown(c["rope_scaling"]["mscale"]) / grown(c["rope_scaling"]["mscale_all_dim"])
+        scale *= grown(c["rope_scaling"]["mscale_all_dim"])**2
+
+    def mlp(w, p, n):
+        return linear(w, p + "down_proj", silu(linear(w, p + "gate_proj", n)) * linear(w, p + "up_proj", n))
+
+    def logits(w, tokens):
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            a = p + "self_attn."
+            n = rms(x, w[p + "input_layernorm.weight"], 1e-6)
+            q = linear(w, a + "q_b_proj", rms(linear(w, a + "q_a_proj", n), w[a + "q_a_layernorm.weight"], 1e-6)) \
+                if q_rank else linear(w, a + "q_proj", n)
+            q = heads_of(q, h)
+            small, shared_k = np.split(linear(w, a + "kv_a_proj_with_mqa", n), [rank], -1)
+            kv = heads_of(linear(w, a + "kv_b_proj", rms(small, w[a + "kv_a_layernorm.weight"], 1e-6)), h)
+            shared_k = neighbours_turned(shared_k[:, None], frequencies, magnitude)
+            q = np.concatenate([q[..., :nope], neighbours_turned(q[..., nope:], frequencies, magnitude)], -1)
+            k = np.concatenate([kv[..., :nope], np.repeat(shared_k, h, 1)], -1)
+            x = x + linear(w, a + "o_proj", joined(attend(q, k, kv[..., nope:], scale)))
+            n = rms(x, w[p + "post_attention_layernorm.weight"], 1e-6)
+            if i < c["first_k_dense_replace"]:
+                x = x + mlp(w, p + "mlp.", n)
+                continue
+            scores = scores_of(n @ w[p + "mlp.gate.weight"].T)
+            ranked = ranked_of(scores, w.get(p + "mlp.gate.e_score_correction_bias", 0))
+            y = routed(w, p + "mlp.", names, n, c["num_experts_per_tok"], scores, ranked, c["norm_topk_prob"],
+                       c["routed_scaling_factor"])
+            x = x + y + mlp(w, p + "mlp.shared_experts.", n)
+        return rms(x, w["model.norm.weight"], 1e-6) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def in_groups(ranked, groups, kept, best):
+    """Zeros outside of the groups whose best elements add up to most."""
+    grouped = ranked.reshape(*ranked.shape[:-1], groups, -1)
+    worth = -np.sort(-grouped, -1)[..., :best].sum(-1)
+    order = np.argsort(-worth, -1, kind="stable")[..., :kept]
+    mask = np.zeros(worth.shape, bool)
+    np.put_along_axis(mask, order, True, -1)
+    return np.where(mask[..., None], grouped, 0).reshape(ranked.shape)
+
+
+DEEPSEEK = {"hidden_act": "silu", "rope_theta": 10000, "tie_word_embeddings": False, "attention_bias": False, "hidden_size": 32,
+            "intermediate_size": 44, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+            "vocab_size": 80, "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "kv_lora_rank": 12, "qk_nope_head_dim": 8,
+            "qk_rope_head_dim": 4, "v_head_dim": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1,
+            "moe_intermediate_size": 20, "ep_size": 1}
+
+
+def make_deepseek_v2():
+    c = {"architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", **DEEPSEEK, "q_lora_rank": None,
+         "n_routed_experts": 6, "num_experts_per_tok": 2, "n_shared_experts": 2, "scoring_func": "softmax",
+         "topk_method": "greedy", "n_group": 1, "topk_group": 1, "norm_topk_prob": False, "routed_scaling_factor": 1.0,
+         "aux_loss_alpha": 0.001, "seq_aux": True,
+         "rope_scaling": {"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707,
+                          "original_max_position_embeddings": 40, "type": "yarn"}}
+    return deepseek(c, softmax, lambda scores, bias: scores)
+
+
+def make_deepseek_v3():
+    c = {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", **DEEPSEEK, "q_lora_rank": 16,
+         "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1, "scoring_func": "sigmoid",
+         "topk_method": "noaux_tc", "n_group": 4, "topk_group": 2, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
+         "num_nextn_predict_layers": 1,
+         "rope_scaling": {"beta_fast": 32, "beta_slow": 1, "factor": 4, "mscale": 1.0, "mscale_all_dim": 1.0,
+                          "original_max_position_embeddings": 16, "type": "yarn"}}
+    return deepseek(c, lambda x: 1 / (1 + np.exp(-x)), lambda scores, bias: in_groups(scores + bias, 4, 2, 2))
+
+
 # Files.
 
 
