@@ -19,6 +19,7 @@
 #include "core/model/zero_stage.h"
 #include "formats/json/json_value.h"
 #include "formats/layout/layout_reader.h"
+#include "formats/layout/preset.h"
 #include "formats/model/model_reader.h"
 #include "formats/program/program_reader.h"
 
@@ -113,7 +114,9 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
   line.add_option(
           "--layout DIM:AXIS,...|FILE", flags.layout,
           "rules, as in batch:rows,hidden:cols; among them zero:1, zero:2 or zero:3, a stage of ZeRO over "
-          "the axes of the batch, and propagate; or a layout file ending in .json, or - for standard input")
+          "the axes of the batch, and propagate; a preset such as megatron, with rules behind it or not; or "
+          "a "
+          "layout file ending in .json, or - for standard input")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
 }
 
@@ -195,15 +198,30 @@ void check_layout_flag(const std::string& layout) {
   if (fs::is_regular_file(layout, ignored))
     throw UserError(fmt::format("the name of the layout file '{}' does not end in .json", layout),
                     "rename it, or give it on standard input: --layout -");
-  if (layout.find(':') != std::string::npos || layout == "propagate") return;
+  if (layout.empty() || layout.find(':') != std::string::npos || layout == "propagate") return;
   const std::string problem = fmt::format("'{}' is no rule: DIMENSION:AXIS", layout);
   if (fs::is_regular_file(layout + ".json", ignored))
     throw UserError(problem, fmt::format("did you mean the file '{}.json'?", layout));
+  if (const BundledFile preset = bundled_file(layout.substr(0, layout.find(',')), "layouts/presets");
+      !preset.near.empty())
+    throw UserError(problem,
+                    fmt::format("did you mean the preset '{}'?", fs::path(preset.near).stem().string()));
   const BundledFile bundled = bundled_file(layout, "layouts");
   if (!bundled.exact.empty())
     throw UserError(problem, fmt::format("the bundled layout is '{}'", bundled.exact));
   if (!bundled.near.empty())
     throw UserError(problem, fmt::format("did you mean the bundled '{}'?", bundled.near));
+}
+
+// `megatron,zero:3`: a layout that begins with the name of a preset. Its text is read, and the rules behind it stay.
+void take_preset(Sources& sources) {
+  const std::string layout = *sources.flags.layout, name = layout.substr(0, layout.find(','));
+  const std::filesystem::path file =
+      std::filesystem::path(library_folder()) / "layouts/presets" / (name + ".json");
+  std::error_code ignored;
+  if (name.find_first_of(":/") != std::string::npos || !std::filesystem::exists(file, ignored)) return;
+  sources.layout_text = read_regular_text(file.string(), "preset");
+  sources.flags.layout = layout.substr(std::min(layout.size(), name.size() + 1));
 }
 
 }  // namespace
@@ -224,7 +242,8 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
         layouts[*one.layout] = given_text(*one.layout, "layout", "layouts");
       sources.layout_text = layouts[*one.layout];
     } else if (one.layout) {
-      check_layout_flag(*one.layout);
+      take_preset(sources);
+      check_layout_flag(*sources.flags.layout);
     }
     if (!all.empty()) sources.includes = all.front().includes;
     all.push_back(std::move(sources));
@@ -277,6 +296,8 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
     layout.file_text = sources.layout_text;
   } else {
     layout.rules = sources.flags.layout;
+    layout.file = "preset";
+    if (!sources.layout_text.empty()) layout.preset = sources.layout_text;
   }
   ReadLayout read;
   read.layout = read_layout(layout, warnings, &read.extras);
@@ -287,6 +308,7 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
 // Throws UserError where devices do not share the batch, so that they hold no copies because of it. Adds a note where
 // the axes are 1 long: the layout is then the same as without the stage, and is called the same.
 Layout with_zero(ReadLayout read, const Model& model, std::vector<Diagnostic>& warnings) {
+  remove_unknown(read.extras, model.dims, read.layout);
   if (!read.extras.zero) return std::move(read.layout);
   const auto& [stage, location] = *read.extras.zero;
   const std::optional<Dim> batch = batch_dim(model);

@@ -120,6 +120,40 @@ TEST_CASE("published models generate the tokens that are likeliest in their pape
   }
 }
 
+// Two of fifteen for each model, other ones each time; all with MTFC_CASES=15.
+TEST_CASE("every published model compiles under every preset, also on 512 devices") {
+  std::vector<std::string> layouts;
+  for (const char* preset : {"megatron", "megatron,zero:1", "megatron,zero:2", "megatron,zero:3", "fsdp"})
+    for (const char* mesh : {"data:2,model:2", "data:8,model:8,context:8", "data:8,expert:8,model:8"})
+      layouts.push_back(fmt::format(" --mesh {} --layout {}", mesh, preset));
+  const char* const cases = std::getenv("MTFC_CASES");
+  const size_t count = cases ? std::stoul(cases) : 2;
+  size_t next = static_cast<size_t>(getpid());
+  for (const std::string& name : models()) {
+    std::string some;
+    for (size_t i = 0; i < count; ++i) some += layouts[next++ % layouts.size()];
+    CAPTURE(name);
+    CAPTURE(some);
+    CHECK(run(fmt::format("cost-report {} -q --set batch=512 --format csv -o /dev/null {}", kReference + name,
+                          some)) == 0);
+  }
+}
+
+TEST_CASE("a preset takes rules behind it, and refuses axes that it does not know") {
+  const std::string model = kReference + "llama";
+  const auto said = [&](const std::string& arguments) {
+    return outcome_of(
+               fmt::format("{} cost-report {} --set batch=8 {} 2>&1", kTestedProgram, model, arguments))
+        .text;
+  };
+  CHECK(said("--mesh data:2,context:2 --layout megatron,zero:1,batch:context,length:data")
+            .find("layout batch:context,length:data, ZeRO 1 over context") != std::string::npos);
+  CHECK(said("--mesh data:2,modle:2 --layout megatron") ==
+        "--mesh: error: the preset has no rule for the axis 'modle' (did you mean 'model'?)\n");
+  CHECK(said("--mesh data:2,model:2 --layout megatrn") ==
+        "mtfc: error: 'megatrn' is no rule: DIMENSION:AXIS (did you mean the preset 'megatron'?)\n");
+}
+
 // Every fourth of 49, beginning with another one each time; all with MTFC_CASES=49.
 TEST_CASE("published models have the published numbers of parameters") {
   const auto list = nlohmann::json::parse(read_text(kReference + "published.json", "list"));

@@ -10,6 +10,7 @@
 #include "formats/expression/number_reader.h"
 #include "formats/json/cursor.h"
 #include "formats/layout/layout_checks.h"
+#include "formats/layout/preset.h"
 
 namespace mtfc {
 namespace {
@@ -303,6 +304,10 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
       layout = layout_from(sources, sink, &root, found);
   } else {
     layout = layout_from(sources, sink, nullptr, found);
+    if (sources.preset) {
+      const JsonValue json = parse_json(*sources.preset, sources.file);
+      add_preset(Cursor(json, sources.file, sink), layout, found);
+    }
   }
   sink.finish(warnings);
   if (extras) *extras = std::move(found);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/tensors/layout.h"
 #include "core/tensors/mesh.h"
@@ -22,6 +23,8 @@ struct LayoutSources {
   std::optional<std::string> rules;      // short form
   std::optional<std::string> file_text;  // contents of a layout file
   std::string file;                      // its name, for messages
+  std::optional<std::string>
+      preset;  // contents of a preset (preset.h), whose rules follow those of the flags
 };
 /// A stage of ZeRO in the short form of rules. It is over the axes that split the batch, which only the model tells.
 struct ZeroStage {
@@ -33,6 +36,7 @@ struct ZeroStage {
 struct LayoutExtras {
   std::optional<ZeroStage> zero = {};  // with_zero_stage() of core/model/zero_stage.h adds it to the layout
   std::optional<FoundFor> found_for = {};
+  std::vector<std::string> preset_dims = {};  // whose rules count only if the model has them
 };
 
 /// Without any mesh, the layout has the mesh of one device. Adds to `warnings`, or drops them, and sets `extras`.
