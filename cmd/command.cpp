@@ -20,7 +20,7 @@ std::span<const Command* const> all_commands() {
       &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
       &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kImportCommand,
       &kManCommand,       &kOpsCommand,     &kReportCommand,   &kRunCommand,        &kSchemaCommand,
-      &kSearchCommand,    &kShowCommand,    &kSlurmCommand,    &kVerifyCommand};
+      &kSearchCommand,    &kShowCommand,    &kSlurmCommand,    &kVerifyCommand,     &kWeightsCommand};
   return kCommands;
 }
 

@@ -45,5 +45,6 @@ extern const Command kSearchCommand;
 extern const Command kShowCommand;
 extern const Command kSlurmCommand;
 extern const Command kVerifyCommand;
+extern const Command kWeightsCommand;
 
 }  // namespace mtfc

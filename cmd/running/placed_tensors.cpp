@@ -16,9 +16,9 @@ int64_t count_of(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-const TensorType* type_of(const Program& program, const std::string& variable) {
-  const ProgramVariable* found = find_named(program.variables, variable);
-  return found ? &found->decl.type : nullptr;
+const TensorType* type_of(const VariableTypes& types, const std::string& variable) {
+  const auto found = types.find(variable);
+  return found == types.end() ? nullptr : &found->second;
 }
 
 [[noreturn]] void fail_twice(const StoredArray& first, const StoredArray& second,
@@ -111,29 +111,29 @@ void add_rows(const FoundTensor& tensor, const Placement& placement,
 
 }  // namespace
 
-void place_tensor(FoundTensor tensor, const Placement& placement, const Program& program,
+void place_tensor(FoundTensor tensor, const Placement& placement, const VariableTypes& types,
                   FoundTensors& found) {
   if (placement.variables.size() == 1 && !placement.index)
     return add_whole(std::move(tensor), placement.variables.front(), found);
-  std::vector<const TensorType*> types;
+  std::vector<const TensorType*> own;
   for (const std::string& variable : placement.variables) {
-    types.push_back(type_of(program, variable));
-    if (!types.back()) return add_whole(std::move(tensor), variable, found);
+    own.push_back(type_of(types, variable));
+    if (!own.back()) return add_whole(std::move(tensor), variable, found);
   }
   if (placement.index)
-    add_indexed(tensor, placement, *types.front(), found);
+    add_indexed(tensor, placement, *own.front(), found);
   else
-    add_rows(tensor, placement, types, found);
+    add_rows(tensor, placement, own, found);
 }
 
-void require_all_parts(const FoundTensors& found, const Program& program) {
+void require_all_parts(const FoundTensors& found, const VariableTypes& types) {
   for (const auto& [variable, tensor] : found) {
     const std::vector<StoredArray>& parts = tensor.array.parts;
     if (parts.empty()) continue;
     int64_t reached = 0;
     for (const StoredArray& part : parts)
       if (part.begin == reached) reached += count_of(part.shape);
-    const TensorType* type = type_of(program, variable);
+    const TensorType* type = type_of(types, variable);
     if (type && reached != elements(type->dims))
       throw RunError(
           fmt::format("'{}' of the model consists of several tensors, and that behind {} is missing",

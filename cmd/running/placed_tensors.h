@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "core/program/program.h"
 #include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 #include "formats/data/name_map.h"
 
 namespace mtfc {
@@ -18,12 +18,15 @@ struct FoundTensor {
 };
 using FoundTensors = std::map<std::string, FoundTensor>;
 
-/// Adds a tensor to those of the variables in `placement`; one that the program does not have gets it as a whole.
+/// The types of a model's variables, by name.
+using VariableTypes = std::map<std::string, TensorType>;
+
+/// Adds a tensor to those of the variables in `placement`; one that the model does not have gets it as a whole.
 /// Throws RunError, also ShapeMismatch, if it does not fit, and if a variable has it already.
-void place_tensor(FoundTensor tensor, const Placement& placement, const Program& program,
+void place_tensor(FoundTensor tensor, const Placement& placement, const VariableTypes& types,
                   FoundTensors& found);
 
 /// Throws RunError if a variable consists of several tensors and one of them is missing.
-void require_all_parts(const FoundTensors& found, const Program& program);
+void require_all_parts(const FoundTensors& found, const VariableTypes& types);
 
 }  // namespace mtfc

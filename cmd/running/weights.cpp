@@ -33,8 +33,9 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
-// The tensors of a file, or of the files that an index names.
-std::vector<Safetensors> read_files(const std::string& path) {
+}  // namespace
+
+std::vector<Safetensors> read_tensor_files(const std::string& path) {
   std::vector<Safetensors> files;
   std::string current = path;
   try {
@@ -54,14 +55,16 @@ std::vector<Safetensors> read_files(const std::string& path) {
   return files;
 }
 
-void add_file(Safetensors& file, const NameMap& map, const Program& program, FoundTensors& found) {
+namespace {
+
+void add_file(Safetensors& file, const NameMap& map, const VariableTypes& types, FoundTensors& found) {
   const std::vector<std::string> state = names_in_json(file.metadata[kStateKey]);
   const std::set<std::string> of_optimizer(state.begin(), state.end());
   for (const auto& [name, why] : file.unreadable)
     if (map.placed(name)) throw RunError(fmt::format("{} (--map '{}=' leaves the tensor out)", why, name));
   for (auto& [name, array] : file.tensors)
     if (const std::optional<Placement> placed = map.placed(name))
-      place_tensor({std::move(array), of_optimizer.contains(name)}, *placed, program, found);
+      place_tensor({std::move(array), of_optimizer.contains(name)}, *placed, types, found);
 }
 
 // `others`: the tensors for which there is no variable.
@@ -113,14 +116,17 @@ std::string tensors_file(const std::string& path) {
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
                             bool (*may_lack)(const VariableDecl&)) {
   FoundTensors found;
+  VariableTypes types;
+  for (const ProgramVariable& variable : program.variables)
+    types.emplace(variable.decl.name, variable.decl.type);
   std::vector<std::string> names;
   for (const std::string& path : paths)
-    for (Safetensors& file : read_files(tensors_file(path))) {
+    for (Safetensors& file : read_tensor_files(tensors_file(path))) {
       for (const auto& [name, array] : file.tensors) names.push_back(name);
       for (const auto& [name, why] : file.unreadable) names.push_back(name);
-      add_file(file, map, program, found);
+      add_file(file, map, types, found);
     }
-  require_all_parts(found, program);
+  require_all_parts(found, types);
   map.require_use(names);
   const std::string shown =
       paths.size() == 1 ? fmt::format("'{}'", tensors_file(paths.front())) : "what --load names";

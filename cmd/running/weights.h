@@ -12,6 +12,7 @@
 #include "core/program/program.h"
 #include "core/tensors/data.h"
 #include "formats/data/name_map.h"
+#include "formats/data/safetensors.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {
@@ -22,6 +23,9 @@ using VariableValues = std::vector<std::pair<size_t, StoredArray>>;
 /// The file of tensors that `path` means: the file itself, that of a checkpoint's folder, or that of the last
 /// checkpoint in a folder of them. Throws RunError.
 std::string tensors_file(const std::string& path);
+
+/// The tensors of a file, or of the files that an index names; only their headers are read. Throws RunError.
+std::vector<Safetensors> read_tensor_files(const std::string& path);
 
 /// Matches the tensors of `paths` (each resolved by tensors_file), renamed by `map`, with the variables.
 /// Every variable must have a tensor and every tensor a variable, except for optimizer state: the model's may

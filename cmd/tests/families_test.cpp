@@ -121,6 +121,39 @@ TEST_CASE("published models generate the tokens that are likeliest in their pape
 }
 
 // Two of fifteen for each model, other ones each time; all with MTFC_CASES=15.
+TEST_CASE("the tensors of a file are listed with the variables that they fill") {
+  const auto listed = [](const std::string& arguments) {
+    return outcome_of(fmt::format("{} weights {} 2>&1", kTestedProgram, arguments)).text;
+  };
+  const std::string whole = listed(kReference + "phi3");
+  CHECK(whole.starts_with(
+      "tensor                                          type  shape     becomes\n"
+      "lm_head.weight                                  f32   [80, 32]  model/output/weight\n"));
+  CHECK(whole.find(
+            "model.layers.0.mlp.gate_up_proj.weight          f32   [88, 32]  model/layer_0/mlp/gate/weight + "
+            "model/layer_0/mlp/up/weight\n") != std::string::npos);
+  CHECK(whole.ends_with("\n15 tensors, 77.6 KiB; 21 of 21 variables of the model are filled\n"));
+  const std::string other =
+      listed(kReference + "llama --load " + kReference + "phi3 --map model.norm.weight= --set vocab=81");
+  CHECK(other.find("lm_head.weight                                  f32   [80, 32]  model/output/weight, "
+                   "which it does "
+                   "not fit: [vocab=81, d_model=32]\n") != std::string::npos);
+  CHECK(other.find("model.norm.weight                               f32   [32]      (left out)\n") !=
+        std::string::npos);
+  CHECK(other.ends_with(
+      "\n15 tensors, 77.6 KiB; 10 of 21 variables of the model are filled\n"
+      "tensors that the map leaves out: 1\ntensors that do not fit: 2\nvariables without a tensor (11):\n"
+      "  model/layer_0/attention/k/weight\n  model/layer_0/attention/q/weight\n  "
+      "model/layer_0/attention/v/weight\n"
+      "  model/layer_0/mlp/gate/weight\n  model/layer_0/mlp/up/weight\n  model/layer_1/attention/k/weight\n"
+      "  model/layer_1/attention/q/weight\n  model/layer_1/attention/v/weight\n  "
+      "model/layer_1/mlp/gate/weight\n"
+      "  model/layer_1/mlp/up/weight\n  model/norm/scale\n"
+      "tensors without a variable (4):\n  model/layer_0/attention/qkv/weight\n  "
+      "model/layer_0/mlp/gate_up/weight\n"
+      "  model/layer_1/attention/qkv/weight\n  model/layer_1/mlp/gate_up/weight\n"));
+}
+
 TEST_CASE("every published model compiles under every preset, also on 512 devices") {
   std::vector<std::string> layouts;
   for (const char* preset : {"megatron", "megatron,zero:1", "megatron,zero:2", "megatron,zero:3", "fsdp"})
