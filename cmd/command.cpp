@@ -19,8 +19,9 @@ std::span<const Command* const> all_commands() {
   static constexpr const Command* kCommands[] = {
       &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
       &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kImportCommand,
-      &kManCommand,       &kOpsCommand,     &kReportCommand,   &kRunCommand,        &kSchemaCommand,
-      &kSearchCommand,    &kShowCommand,    &kSlurmCommand,    &kVerifyCommand,     &kWeightsCommand};
+      &kManCommand,       &kOpsCommand,     &kPredictCommand,  &kReportCommand,     &kRunCommand,
+      &kSchemaCommand,    &kSearchCommand,  &kShowCommand,     &kSlurmCommand,      &kVerifyCommand,
+      &kWeightsCommand};
   return kCommands;
 }
 

@@ -38,6 +38,7 @@ extern const Command kHelpCommand;
 extern const Command kImportCommand;
 extern const Command kManCommand;
 extern const Command kOpsCommand;
+extern const Command kPredictCommand;
 extern const Command kReportCommand;
 extern const Command kRunCommand;
 extern const Command kSchemaCommand;

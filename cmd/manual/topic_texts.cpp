@@ -117,6 +117,7 @@ order of the file. Inputs from the same text share the positions at which their 
 $ mtfc run mnist.json --steps 900 --input images=idx:images.gz,rows=0:9000,scale=1/255 --input labels=idx:labels.gz,rows=0:9000
 $ mtfc run char_lm.json --steps 500 --input tokens=text:book.txt,split=train --input targets=text:book.txt,shift=1,split=train
 $ mtfc run mnist.json --evaluate --load ck --input images=test.npy --input labels=test_labels.npy
+$ mtfc predict mnist.json --load ck --input images=test.npy --output-tensor logits -o logits.csv
 )";
 
 constexpr const char* kRows =

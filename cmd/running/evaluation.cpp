@@ -5,10 +5,10 @@
 namespace mtfc {
 namespace {
 
-Feed evaluation_feed(Executor& executor, const std::vector<InputData>& data, uint64_t seed) {
+Feed evaluation_feed(Executor& executor, const EvaluationData& data) {
   const EntryPoint& entry = *executor.program().find("evaluate");
   executor.load(entry);
-  Feed feed(executor, entry, data, seed);
+  Feed feed(executor, entry, data.inputs, data.seed, data.fills_up);
   feed.require_whole_batch();
   return feed;
 }
@@ -41,10 +41,10 @@ class Means {
 
 }  // namespace
 
-Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
-                    const BatchObserver& observer, const std::function<bool()>& stops) {
+Evaluation evaluate(Executor& executor, const EvaluationData& data, const BatchObserver& observer,
+                    const std::function<bool()>& stops) {
   const EntryPoint& entry = *executor.program().find("evaluate");
-  Feed feed = evaluation_feed(executor, data, seed);
+  Feed feed = evaluation_feed(executor, data);
   const int64_t batches = feed.evaluation_batches().value_or(1);
   Evaluation evaluation{{}, feed.batch(), 0, feed.rows_left_out(), {}, false};
   Means means;
@@ -64,8 +64,8 @@ Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint
   return evaluation;
 }
 
-void require_evaluable(Executor& executor, const std::vector<InputData>& data, uint64_t seed) {
-  evaluation_feed(executor, data, seed);
+void require_evaluable(Executor& executor, const EvaluationData& data) {
+  evaluation_feed(executor, data);
 }
 
 }  // namespace mtfc

@@ -22,16 +22,23 @@ struct Evaluation {
   bool is_stopped = false;         // some batches are missing
 };
 
+/// The data of an evaluation. With `fills_up`, no row is left out (Feed).
+struct EvaluationData {
+  const std::vector<InputData>& inputs;
+  uint64_t seed = 0;
+  bool fills_up = false;
+};
+
 /// Called after each batch of an evaluation, while its outputs are in memory.
 using BatchObserver = std::function<void(const Feed& feed, int64_t batch)>;
 
 /// Evaluates the program of `executor` over the whole of a finite source, or over one batch of an endless one. A
 /// batch counts by the rows that are present in it. Every rank must call it. Throws RunError for data that doesn't
 /// fit or is less than a batch. `stops` is asked after every batch, and must answer alike on all ranks.
-Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
-                    const BatchObserver& observer = nullptr, const std::function<bool()>& stops = nullptr);
+Evaluation evaluate(Executor& executor, const EvaluationData& data, const BatchObserver& observer = nullptr,
+                    const std::function<bool()>& stops = nullptr);
 
 /// Makes ready for evaluate() and throws what it would throw for such data.
-void require_evaluable(Executor& executor, const std::vector<InputData>& data, uint64_t seed);
+void require_evaluable(Executor& executor, const EvaluationData& data);
 
 }  // namespace mtfc

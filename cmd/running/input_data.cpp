@@ -42,13 +42,18 @@ const InputDecl& input_named(const Program& program, const std::string& name, co
 }  // namespace
 
 std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
-                                   const std::string& option, const std::vector<InputData>& defaults) {
+                                   const std::string& option, const std::vector<InputData>& defaults,
+                                   const EntryPoint* needed_by) {
   std::vector<InputData> inputs;
+  const auto is_needed = [&](const std::string& name) {
+    return !needed_by || find_named(needed_by->inputs, name);
+  };
   const NameLookup lookup = lookup_of(program.names);
   for (const std::string& text : specs) {
     const auto [name, spec] = split_assignment(text, option);
     const InputDecl& input = input_named(program, name, option);
-    inputs.push_back(read_input_data({name, input.type.dtype, {option, 0, 0, ""}}, spec, lookup));
+    if (is_needed(name))
+      inputs.push_back(read_input_data({name, input.type.dtype, {option, 0, 0, ""}}, spec, lookup));
   }
   const auto is_given = [&](const std::string& name) {
     return std::any_of(inputs.begin(), inputs.end(),
@@ -58,7 +63,7 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
     if (!is_given(data.input)) inputs.push_back(data);
   if (!defaults.empty()) return inputs;
   for (const InputDecl& input : program.inputs)
-    if (!input.source.empty() && !is_given(input.name))
+    if (!input.source.empty() && !is_given(input.name) && is_needed(input.name))
       inputs.push_back(
           read_input_data({input.name, input.type.dtype, input.source_location}, input.source, lookup));
   return inputs;

@@ -18,9 +18,11 @@ void require_one_each(const std::vector<std::string>& values, const std::string&
                       const std::string& verb);
 
 /// Reads the inputs that `specs` (NAME=SPEC, values of the option `option`) name. Other inputs come from
-/// `defaults` or, if that is empty, from the sources in the model's `data`. Throws UserError and RunError.
+/// `defaults` or, if that is empty, from the sources in the model's `data`. With `needed_by`, inputs that this entry
+/// point does not have are not read. Throws UserError and RunError.
 std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
-                                   const std::string& option, const std::vector<InputData>& defaults);
+                                   const std::string& option, const std::vector<InputData>& defaults,
+                                   const EntryPoint* needed_by = nullptr);
 
 /// Throws UserError if `inputs` lack an input of `entry`.
 void require_data(const EntryPoint& entry, const std::vector<InputData>& inputs);

@@ -11,6 +11,12 @@ namespace {
 constexpr int64_t kMostTraced = 1'000'000;
 constexpr int64_t kLongestGrace = 1'000'000;
 
+void add_seed_option(CommandLine& line, RunOptions& options) {
+  line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
+      .check(whole_number(0))
+      .show_default();
+}
+
 void add_training_options(CommandLine& line, RunOptions& options) {
   line.set_group(OptionGroup::kTraining);
   line.add_option("--steps", options.steps,
@@ -20,9 +26,7 @@ void add_training_options(CommandLine& line, RunOptions& options) {
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
                 "run forward only, over all rows of a finite source, and print the means of the outputs");
-  line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
-      .check(whole_number(0))
-      .show_default();
+  add_seed_option(line, options);
   line.add_flag("--check-finite", options.check_finite,
                 "stop at the first NaN or infinity and name the operation");
   line.add_flag("--nan-ok", options.nan_ok,
@@ -30,7 +34,7 @@ void add_training_options(CommandLine& line, RunOptions& options) {
                 "the training with exit code 1");
 }
 
-void add_data_options(CommandLine& line, RunOptions& options) {
+void add_input_option(CommandLine& line, RunOptions& options) {
   line.set_group(OptionGroup::kData);
   line.add_option(
       "--input NAME=SPEC", options.inputs,
@@ -39,10 +43,14 @@ void add_data_options(CommandLine& line, RunOptions& options) {
       ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
       "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
       "data, and 0 or false for those that fill up the last batch of an evaluation");
-  for (const char* name : {"--epochs", "--epoch"})
-    line.add_hint(name, "training is counted in steps: --steps N");
   for (const char* name : {"--data", "--dataset"})
     line.add_hint(name, "data are given by input: --input NAME=FILE");
+}
+
+void add_data_options(CommandLine& line, RunOptions& options) {
+  add_input_option(line, options);
+  for (const char* name : {"--epochs", "--epoch"})
+    line.add_hint(name, "training is counted in steps: --steps N");
   line.add_option("--valid NAME=SPEC", options.valid,
                   "data of an input, as for --input, on which the model is also evaluated");
   line.add_option("--valid-every N", options.valid_every,
@@ -125,6 +133,28 @@ void add_run_options(CommandLine& line, RunOptions& options) {
   add_checkpoint_options(line, options);
   add_file_options(line, options);
   add_limits(line, options);
+}
+
+void add_prediction_options(CommandLine& line, RunOptions& options) {
+  Prediction& prediction = *options.prediction;
+  add_model_and_layout(line, options.model, options.layout, true);
+  add_execution_options(line, options);
+  line.set_group(OptionGroup::kTraining);
+  add_seed_option(line, options);
+  add_input_option(line, options);
+  add_weight_options(line, options);
+  line.set_group(OptionGroup::kOutput);
+  line.add_option(
+          "-o FILE", prediction.file,
+          "write the rows to FILE.csv, with a line for each and one with the names of the columns, or "
+          "to FILE.npy; - is standard output")
+      .show_default();
+  line.add_option("--format", prediction.format, "csv or npy, if the name of the file does not say it")
+      .check(one_of({"csv", "npy"}));
+  line.add_option("--output-tensor NAME", prediction.tensors,
+                  "a tensor of the model with a row for each row of data (repeatable; default: the outputs "
+                  "of the model that have rows)");
+  line.add_hint("--output", "the file is given by -o FILE, and the tensor by --output-tensor NAME");
 }
 
 void note_given(const CommandLine& line, RunOptions& options) {

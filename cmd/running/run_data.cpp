@@ -120,9 +120,10 @@ VariableValues read_loads(const Program& program, const std::vector<std::string>
 RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint) {
   RunData data;
   data.seed = options.seed;
-  data.inputs = read_inputs(program, options.inputs, "--input", {});
+  const EntryPoint& entry = main_entry(program, options.evaluate);
+  data.inputs = read_inputs(program, options.inputs, "--input", {}, options.prediction ? &entry : nullptr);
   if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
-  require_data(main_entry(program, options.evaluate), data.inputs);
+  require_data(entry, data.inputs);
   if (!checkpoint.empty()) {
     Continuation last = read_checkpoint(program, checkpoint);
     if (options.seed_given && options.seed != last.notes.seed)

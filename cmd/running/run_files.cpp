@@ -100,6 +100,7 @@ void require_writable_folder(const std::string& folder) {
 bool uses_standard_output(const RunFileOptions& options) {
   for (const std::string* file : {&options.metrics, &options.report, &options.trace})
     if (*file == kStandardOutput) return true;
+  if (options.prediction && options.prediction->file == kStandardOutput) return true;
   return std::any_of(options.outputs.begin(), options.outputs.end(), [](const std::string& output) {
     return split_assignment(output, "--output").second == kStandardOutput;
   });
@@ -111,6 +112,7 @@ void require_writable_files(const RunFileOptions& options) {
   if (!options.metrics.empty() && options.metrics != kStandardOutput) usable_target(options.metrics);
   for (const std::string& output : options.outputs)
     require_writable(split_assignment(output, "--output").second);
+  if (options.prediction) require_writable(options.prediction->file);
   if (!options.tensorboard.empty()) require_writable_folder(options.tensorboard);
 }
 

@@ -8,6 +8,7 @@
 #include "cmd/launch/launch.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/running/prediction.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -23,6 +24,7 @@ std::vector<std::pair<std::string, std::string>> written_files(const RunFileOpti
     const auto [name, file] = split_assignment(output, "--output");
     files.emplace_back(file, "--output " + name);
   }
+  if (options.prediction) files.emplace_back(options.prediction->file, "-o");
   return files;
 }
 
@@ -32,6 +34,9 @@ void check_endings(const RunFileOptions& options) {
   require_ending("--trace", "a timeline", options.trace, {"json"});
   for (const std::string& output : options.outputs)
     require_ending("--output", "an array", split_assignment(output, "--output").second, {"npy"});
+  if (options.prediction)
+    format_of_file({"-o", "a prediction", {{"csv", "csv"}, {"npy", "npy"}}}, options.prediction->file,
+                   options.prediction->format);
 }
 
 void check_files(const RunFileOptions& options) {
@@ -46,7 +51,9 @@ void check_files(const RunFileOptions& options) {
     if (!is_new)
       throw UserError(fmt::format("{} and {} would both write to {}", at->second, option, shown),
                       "give them files of their own");
-    if (file == "-" && option.starts_with("--output") && is_terminal(1))
+    const bool is_array = option.starts_with("--output") ||
+                          (options.prediction && option == "-o" && !is_csv(*options.prediction));
+    if (file == "-" && is_array && is_terminal(1))
       throw UserError(fmt::format("{}=- would write the bytes of an array to the terminal", option),
                       "name a file, or redirect standard output");
   }

@@ -33,9 +33,17 @@ struct CheckpointOptions {
   bool resume = false;
 };
 
+/// The file of `mtfc predict`.
+struct Prediction {
+  std::string file = "-";
+  std::string format = "";           // csv or npy; "": that of the file's name
+  std::vector<std::string> tensors;  // that it has; empty: the model's outputs that have rows
+};
+
 /// The files that a run writes beside checkpoints; "" stands for none.
 struct RunFileOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
+  std::optional<Prediction> prediction;
   std::string metrics;
   std::string tensorboard;  // folder
   std::string report;

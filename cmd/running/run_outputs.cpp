@@ -30,33 +30,6 @@ RunNumber number_at(const LocalShard& shard) {
   });
 }
 
-// A tensor as the devices of this process hold it.
-struct DistributedTensor {
-  TensorType type;
-  Sharding sharding;
-  std::vector<LocalShard> shards;
-};
-
-DistributedTensor tensor_named(const std::string& name, const Executor& executor, const EntryPoint& entry) {
-  const std::vector<ProgramVariable>& variables = executor.program().variables;
-  for (size_t v = 0; v < variables.size(); ++v) {
-    if (variables[v].decl.name != name) continue;
-    DistributedTensor found{variables[v].decl.type, variables[v].sharding, {}};
-    for (size_t device = 0; device < executor.devices(); ++device)
-      found.shards.push_back(executor.variable(v, device));
-    return found;
-  }
-  for (const Binding& output : entry.outputs) {
-    if (output.name != name) continue;
-    const Value& value = entry.values[output.value];
-    DistributedTensor found{value.type, value.sharding, {}};
-    for (size_t device = 0; device < executor.devices(); ++device)
-      found.shards.push_back(executor.shard(entry, output.value, device));
-    return found;
-  }
-  throw InternalError("an output was not compiled in");
-}
-
 void write_tensor(Comm& comm, const std::string& path, const DistributedTensor& tensor) {
   write_array(comm, path, npy_header(tensor.type), tensor.sharding, tensor.shards);
 }
@@ -98,6 +71,26 @@ LocalShard cut(const LocalShard& shard, const Box& region, std::vector<std::byte
 }
 
 }  // namespace
+
+DistributedTensor tensor_named(const std::string& name, const Executor& executor, const EntryPoint& entry) {
+  const std::vector<ProgramVariable>& variables = executor.program().variables;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    if (variables[v].decl.name != name) continue;
+    DistributedTensor found{variables[v].decl.type, variables[v].sharding, {}};
+    for (size_t device = 0; device < executor.devices(); ++device)
+      found.shards.push_back(executor.variable(v, device));
+    return found;
+  }
+  for (const Binding& output : entry.outputs) {
+    if (output.name != name) continue;
+    const Value& value = entry.values[output.value];
+    DistributedTensor found{value.type, value.sharding, {}};
+    for (size_t device = 0; device < executor.devices(); ++device)
+      found.shards.push_back(executor.shard(entry, output.value, device));
+    return found;
+  }
+  throw InternalError("an output was not compiled in");
+}
 
 struct EvaluationOutputs::Written {
   std::string name;

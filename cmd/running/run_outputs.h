@@ -12,6 +12,16 @@
 
 namespace mtfc {
 
+/// A tensor as the devices of this process hold it.
+struct DistributedTensor {
+  TensorType type;
+  Sharding sharding;
+  std::vector<LocalShard> shards;
+};
+
+/// A variable, or an output of the last run of `entry`.
+DistributedTensor tensor_named(const std::string& name, const Executor& executor, const EntryPoint& entry);
+
 /// The outputs of `entry` that are single numbers, as its last run left them. They are the same on every rank.
 std::vector<NamedNumber> output_numbers(const Executor& executor, const EntryPoint& entry);
 

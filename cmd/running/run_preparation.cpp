@@ -12,6 +12,7 @@
 #include "cmd/options/reshard_limit.h"
 #include "cmd/running/checkpoints.h"
 #include "cmd/running/input_data.h"
+#include "cmd/running/prediction.h"
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_files.h"
 #include "core/cost/cost.h"
@@ -27,8 +28,10 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
   compile_options.hardware = hardware;
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
+  if (options.prediction) compile_options.keep = options.prediction->tensors;
   const auto within_limit = [&](const Model& whole, const Layout& layout) {
-    const Model model = reduced_to(whole, options.evaluate ? "evaluate" : "");
+    Model model = reduced_to(whole, options.evaluate ? "evaluate" : "");
+    if (options.prediction) model = for_prediction(std::move(model), *options.prediction);
     FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
     require_fits(fitted, options.memory_limit);
     for (Diagnostic& note : limit_notes(fitted, options.memory_limit)) warnings.push_back(std::move(note));
@@ -88,6 +91,7 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
 }
 
 void RunPreparation::require_ready(const Program& program) {
+  if (options_.prediction) require_predictable(*program.find("evaluate"), *options_.prediction);
   require_writable_files(options_);
   require_metrics(options_, program);
   if (hardware_) check_hardware(options_, program, *hardware_);

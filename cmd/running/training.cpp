@@ -14,6 +14,7 @@
 #include "cmd/running/checkpoints.h"
 #include "cmd/running/evaluation.h"
 #include "cmd/running/finite_numbers.h"
+#include "cmd/running/prediction.h"
 #include "cmd/running/run_figures.h"
 #include "cmd/running/run_files.h"
 #include "cmd/running/run_header.h"
@@ -122,7 +123,7 @@ void tell_rows_left_out(const ProgramRun& run, const Evaluation& evaluation, con
 void require_valid_data(const ProgramRun& run) {
   if (run.data.valid.empty()) return;
   try {
-    require_evaluable(run.executor, run.data.valid, run.data.seed);
+    require_evaluable(run.executor, {run.data.valid, run.data.seed});
   } catch (const AgreedError&) {
     throw;
   } catch (const RunError& error) {
@@ -159,7 +160,7 @@ MeanRunTime run_evaluation(const ProgramRun& run) {
   tell_earlier(run, log);
   const RunClock clock;
   EvaluationOutputs outputs(run.executor, run.main, run.options.outputs);
-  const Evaluation evaluation = evaluate(run.executor, run.data.inputs, run.data.seed,
+  const Evaluation evaluation = evaluate(run.executor, {run.data.inputs, run.data.seed},
                                          [&](const Feed& feed, int64_t batch) { outputs.add(feed, batch); });
   outputs.finish(evaluation.means);
   tell_rows_left_out(run, evaluation);
@@ -169,6 +170,24 @@ MeanRunTime run_evaluation(const ProgramRun& run) {
   figures.wall_time = run.measures.begin.seconds();
   log.write_evaluation(evaluation.means, figures);
   tell_means(run, evaluation.means, "");
+  MeanRunTime time;
+  add_times(run, evaluation, time);
+  return time;
+}
+
+// Writes the predictions for all rows of the data.
+MeanRunTime run_prediction(const ProgramRun& run) {
+  tell_beginning(run, "");
+  if (run.talks()) std::cerr << needless_inputs(run.main, run.options.inputs);
+  PredictionFile file(run.executor, run.main, *run.options.prediction);
+  const Evaluation evaluation = evaluate(run.executor, {run.data.inputs, run.data.seed, true},
+                                         [&](const Feed& feed, int64_t batch) { file.add(feed, batch); });
+  file.finish();
+  if (run.talks())
+    std::cerr << fmt::format("{} written to {}\n", counted(evaluation.rows, "row"),
+                             uses_standard_output(run.options)
+                                 ? "standard output"
+                                 : fmt::format("'{}'", run.options.prediction->file));
   MeanRunTime time;
   add_times(run, evaluation, time);
   return time;
@@ -246,7 +265,7 @@ bool is_due(int64_t step, int64_t every, bool ends) {
 std::vector<NamedNumber> validate(const ProgramRun& run, int64_t step, StepsTaken& taken) {
   const bool is_first = !taken.valid;
   StopAgreement agreement(run.processes());
-  Evaluation found = evaluate(run.executor, run.data.valid, run.data.seed, nullptr,
+  Evaluation found = evaluate(run.executor, {run.data.valid, run.data.seed}, nullptr,
                               [&] { return agreement.after_step().is_late; });
   if (found.is_stopped) return {};
   taken.valid = std::move(found);
@@ -442,7 +461,9 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   require_intact(run.processes(), data.values);
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files
-  const MeanRunTime time = options.evaluate ? run_evaluation(run) : run_steps(run, signal);
+  const MeanRunTime time = options.prediction ? run_prediction(run)
+                           : options.evaluate ? run_evaluation(run)
+                                              : run_steps(run, signal);
   if (reports)
     write_run_report(options.report, executor, {run.main, timeline, time.mean(), options.command},
                      measures.hardware);

@@ -342,7 +342,7 @@ TEST_CASE("help and the version are found wherever they are looked for") {
 TEST_CASE("help fits on the terminal") {
   for (const char* command :
        {"calibrate", "check", "compile", "completion", "cost-report", "explain", "generate", "help", "man",
-        "ops", "run", "schema", "search", "slurm", "verify", ""})
+        "ops", "predict", "run", "schema", "search", "slurm", "verify", ""})
     for (const size_t width : {size_t{40}, size_t{60}, size_t{80}, size_t{200}}) {
       const auto [code, text] = outcome_of(
           fmt::format("COLUMNS={} '{}' {} --help </dev/null 2>/dev/null", width, kTestedProgram, command));

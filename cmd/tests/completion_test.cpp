@@ -163,7 +163,7 @@ TEST_CASE("bash knows every option that help lists") {
       outcome_of(fmt::format("bash -c 'source <(\"{}\" completion bash); complete -p mtfc'", kTestedProgram))
           .text == "complete -F _mtfc mtfc\n");
   for (const char* command :
-       {"calibrate", "check", "compile", "cost-report", "generate", "run", "search", "slurm"}) {
+       {"calibrate", "check", "compile", "cost-report", "generate", "predict", "run", "search", "slurm"}) {
     CAPTURE(command);
     const Words listed = options_in_help(command);
     CHECK(listed.size() >= 8);

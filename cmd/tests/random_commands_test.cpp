@@ -64,6 +64,8 @@ const std::vector<const char*> kTried = {
     "run model.json --layout layout.json --simulate --steps 2 -q --report report.json --metrics log.jsonl",
     "run model.json --layout layout.json --simulate --steps 1 -q --checkpoint saved --trace trace.json",
     "run model.json --layout layout.json --simulate --evaluate -q --dtype f64 --output \"$T=$T.npy\"",
+    "predict model.json --layout layout.json --simulate -q --output-tensor \"$T\" -o rows.csv",
+    "predict model.json --layout layout.json --simulate -q -o rows.npy",
     "run program.json --simulate -q",
     "cost-report program.json --format json",
     "show program.json",

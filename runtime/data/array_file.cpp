@@ -1,23 +1,19 @@
 #include "runtime/data/array_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/relayout.h"
 #include "runtime/compute/checksum.h"
-#include "runtime/data/file_target.h"
 #include "runtime/data/output_file.h"
 #include "runtime/data/stored_values.h"
 
@@ -148,17 +144,6 @@ std::vector<OtherSize> other_sizes(const std::vector<int64_t>& shape, const Dims
   return others;
 }
 
-const std::byte* bytes_of(const std::string& text) {
-  return reinterpret_cast<const std::byte*>(text.data());
-}
-
-std::string create(const std::string& path, const std::string& shown, const std::string& header) {
-  OutputFile file(path, kNewFile, shown);
-  file.write_at(header, 0);
-  file.sync();
-  return file.error();
-}
-
 // Packs the elements [begin, end) that `shards` hold: position, count and values, one run after another.
 std::string packed_block(const std::vector<std::vector<Run>>& runs, const std::vector<LocalShard>& shards,
                          int64_t begin, int64_t end) {
@@ -191,9 +176,21 @@ void unpack_block(const std::string& packed, int64_t size, std::vector<std::byte
   }
 }
 
-// The name of a file in messages.
-std::string shown_name(const std::string& path) {
-  return path == "-" ? "to standard output" : fmt::format("'{}'", path);
+// Hands the elements of a tensor in `range` to rank 0, a block at a time: `take` gets the bytes of each there, and is
+// called without any elsewhere.
+void gather_blocks(Processes& processes, const std::vector<LocalShard>& shards, const TensorType& type,
+                   const Interval& range, const std::function<void(std::span<const std::byte>)>& take) {
+  std::vector<std::vector<Run>> runs;
+  for (const LocalShard& shard : shards)
+    runs.push_back(common_runs(type.dims, shard.box, type.dims, whole_box(type.dims)));
+  const int64_t size = size_of(type.dtype);
+  for (int64_t begin = range.begin; begin < range.end; begin += kBlockElements) {
+    const int64_t end = std::min(begin + kBlockElements, range.end);
+    const std::vector<std::string> packed = processes.gather(packed_block(runs, shards, begin, end));
+    std::vector<std::byte> block(processes.is_root() ? static_cast<size_t>((end - begin) * size) : 0);
+    for (const std::string& part : packed) unpack_block(part, size, block);
+    take(block);
+  }
 }
 
 // Returns whether the elements of `region` follow each other in the whole tensor, and stores where they begin.
@@ -252,92 +249,47 @@ uint64_t slice_checksum(const LocalShard& shard) {
 
 ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header, TensorType type)
     : comm_(comm),
-      path_(std::move(path)),
       type_(std::move(type)),
-      start_(static_cast<int64_t>(header.size())) {
-  Processes& processes = comm_.processes();
-  // Rank 0 looks: the user sees its files.
-  FileTarget target;
-  if (processes.is_root() && path_ != "-") target = file_target(path_);
-  if (target.replaced) temporary_ = temporary_name(target.path);
-  processes.broadcast(temporary_);
-  target_ = target.path;
-  std::string error;
-  if (processes.is_root()) {
-    if (target.reason != 0) {
-      error = fmt::format("cannot write {}: {}", shown_name(path_), std::strerror(target.reason));
-    } else if (!temporary_.empty()) {
-      error = create(temporary_, shown_name(path_), header);
-    } else {
-      file_ = path_ == "-" ? std::make_unique<OutputFile>()
-                           : std::make_unique<OutputFile>(path_, O_WRONLY, shown_name(path_));
-      file_->append(bytes_of(header), start_);
-      error = file_->error();
-    }
-  }
-  agree(error);
-}
-
-ArrayWriter::~ArrayWriter() {
-  if (comm_.processes().is_root() && !temporary_.empty()) unlink(temporary_.c_str());
-}
-
-// Either all ranks go on, or all throw the error of one of them and the temporary file is removed.
-void ArrayWriter::agree(const std::string& error) {
-  try {
-    comm_.processes().require_success(error);
-  } catch (const RunError&) {
-    if (comm_.processes().is_root() && !temporary_.empty()) unlink(temporary_.c_str());
-    throw;
-  }
-}
+      start_(static_cast<int64_t>(header.size())),
+      file_(comm.processes(), std::move(path), header) {}
 
 void ArrayWriter::add(const Box& region, const Sharding& sharding, const std::vector<LocalShard>& shards) {
   check_invariant(sharding.partial.empty(), "a partial value is not written");
   const std::vector<LocalShard> written = written_shards(comm_, sharding, shards);
-  if (temporary_.empty()) return add_in_order(region, written);
-  if (!file_ && !written.empty())
-    file_ = std::make_unique<OutputFile>(temporary_, O_WRONLY | O_NOFOLLOW, shown_name(path_));
-  for (const LocalShard& shard : written) write_slice(*file_, start_, shard);
-  agree(file_ ? file_->error() : "");
+  if (file_.is_in_order()) return add_in_order(region, written);
+  for (const LocalShard& shard : written) write_slice(file_.file(), start_, shard);
+  file_.agree();
 }
 
 // A file that can't be replaced, such as a pipe, may take bytes in order only: the other ranks hand theirs to the
 // first, a block at a time.
 void ArrayWriter::add_in_order(const Box& region, const std::vector<LocalShard>& shards) {
-  Processes& processes = comm_.processes();
   int64_t first = 0;
   if (!is_consecutive(type_.dims, region, first) || first != written_)
     throw AgreedError(
         fmt::format("cannot write {} batch by batch, because the rows are not along the first "
                     "dimension of [{}] (name a file)",
-                    shown_name(path_), to_string(type_.dims)));
-  std::vector<std::vector<Run>> runs;
-  for (const LocalShard& shard : shards)
-    runs.push_back(common_runs(type_.dims, shard.box, type_.dims, whole_box(type_.dims)));
-  const int64_t size = size_of(type_.dtype), last = first + elements(region);
-  for (int64_t begin = first; begin < last; begin += kBlockElements) {
-    const int64_t end = std::min(begin + kBlockElements, last);
-    const std::vector<std::string> packed = processes.gather(packed_block(runs, shards, begin, end));
-    if (file_) {
-      std::vector<std::byte> block(static_cast<size_t>((end - begin) * size));
-      for (const std::string& part : packed) unpack_block(part, size, block);
-      file_->append(block.data(), static_cast<int64_t>(block.size()));
-    }
-    agree(file_ ? file_->error() : "");
-  }
+                    file_.shown(), to_string(type_.dims)));
+  const int64_t last = first + elements(region);
+  gather_blocks(comm_.processes(), shards, type_, {first, last}, [&](std::span<const std::byte> block) {
+    if (!block.empty()) file_.append(block.data(), static_cast<int64_t>(block.size()));
+    file_.agree();
+  });
   written_ = last;
 }
 
 void ArrayWriter::finish() {
-  if (temporary_.empty()) return;
-  if (file_) file_->sync();
-  agree(file_ ? file_->error() : "");
-  std::string error;
-  if (comm_.processes().is_root() && std::rename(temporary_.c_str(), target_.c_str()) != 0)
-    error = fmt::format("cannot write {}: {}", shown_name(path_), std::strerror(errno));
-  agree(error);
-  temporary_.clear();
+  file_.finish();
+}
+
+std::vector<std::byte> gathered(Comm& comm, const Sharding& sharding, const std::vector<LocalShard>& shards) {
+  check_invariant(sharding.partial.empty(), "a partial value is not gathered");
+  const TensorType& type = shards.front().type;
+  std::vector<std::byte> bytes;
+  gather_blocks(
+      comm.processes(), written_shards(comm, sharding, shards), type, {0, elements(type.dims)},
+      [&](std::span<const std::byte> block) { bytes.insert(bytes.end(), block.begin(), block.end()); });
+  return bytes;
 }
 
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,

@@ -2,7 +2,6 @@
 // Reads and writes whole tensors in files: every rank writes the slices it owns at their offsets, and reads
 // what it needs.
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
 #include "runtime/comm/comm.h"
+#include "runtime/data/agreed_file.h"
 #include "runtime/data/output_file.h"
 #include "runtime/execute/executor.h"
 
@@ -29,9 +29,6 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
 class ArrayWriter {
  public:
   ArrayWriter(Comm& comm, std::string path, const std::string& header, TensorType type);
-  ~ArrayWriter();
-  ArrayWriter(const ArrayWriter&) = delete;
-  ArrayWriter& operator=(const ArrayWriter&) = delete;
 
   /// Writes `region` of the tensor, which the shards hold together. Standard output and pipes take regions only in
   /// the order of their elements; RunError if these are not the next ones.
@@ -40,17 +37,16 @@ class ArrayWriter {
 
  private:
   void add_in_order(const Box& region, const std::vector<LocalShard>& shards);
-  void agree(const std::string& error);
 
   Comm& comm_;
-  std::string path_;
   TensorType type_;
-  int64_t start_;          // bytes of the header
-  std::string target_;     // with links followed
-  std::string temporary_;  // "" if the target is written directly
-  std::unique_ptr<OutputFile> file_;
+  int64_t start_;  // bytes of the header
+  AgreedFile file_;
   int64_t written_ = 0;  // elements, if they are written in order
 };
+
+/// Returns all elements of a tensor, in row-major order, on rank 0, and nothing on the other ranks. All ranks call it.
+std::vector<std::byte> gathered(Comm& comm, const Sharding& sharding, const std::vector<LocalShard>& shards);
 
 /// Returns the shards of a tensor that this process must write. Each region is written by only one of the devices
 /// that hold it.

@@ -153,8 +153,9 @@ const StoredArray* Feed::Source::array() const {
   return tokens ? &tokens->tokens : std::get_if<StoredArray>(&data.source);
 }
 
-Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed)
-    : program_(&executor.program()), seed_(seed), order_(seed) {
+Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed,
+           bool fills_up)
+    : program_(&executor.program()), seed_(seed), fills_up_(fills_up), order_(seed) {
   for (const Binding& binding : entry.inputs) {
     const auto found = std::find_if(data.begin(), data.end(), [&](const InputData& candidate) {
       return candidate.input == binding.name;
@@ -173,9 +174,9 @@ Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputD
 }
 
 bool Feed::fills_up() const {
-  return std::any_of(sources_.begin(), sources_.end(), [](const Source& source) {
-    return std::holds_alternative<PresentRows>(source.data.source);
-  });
+  return fills_up_ || std::any_of(sources_.begin(), sources_.end(), [](const Source& source) {
+           return std::holds_alternative<PresentRows>(source.data.source);
+         });
 }
 
 void Feed::require_rows_to_mark() const {
@@ -266,7 +267,7 @@ void Feed::place_array(Source& source) const {
   if (shape.size() != wanted.size() || shape.empty() ||
       !std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1))
     wrong_shape(source.data, shape, source.type, program_->names);
-  if (shape[0] < wanted[0])
+  if (shape[0] < (fills_up_ ? 1 : wanted[0]))
     throw RunError(fmt::format("{}: {} too few for the input '{}', which takes {} at a time{}", array.file,
                                shape[0] == 1 ? "1 row is" : fmt::format("{} rows are", shape[0]),
                                source.data.input, wanted[0],

@@ -14,7 +14,7 @@
 // the same data.
 // An evaluation runs whole batches and omits the remaining rows, unless an input says which rows are present
 // (PresentRows): then the last batch is padded with rows from the beginning, and that input marks the
-// padding.
+// padding. It is padded likewise for whoever asks for it and leaves out the padding (`fills_up`).
 
 #include <cstdint>
 #include <optional>
@@ -32,8 +32,10 @@ namespace mtfc {
 class Feed {
  public:
   /// Throws UserError if an input of `entry` has no data, and RunError if data does not fit or two sources
-  /// that are iterated over differ in length. `executor` must outlive it.
-  Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed);
+  /// that are iterated over differ in length. `executor` must outlive it. With `fills_up`, an evaluation takes all rows
+  /// although no input marks those that are present, and there may be fewer of them than a batch has.
+  Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed,
+       bool fills_up = false);
 
   /// Continues training at step `step`, before which `rows` rows have been taken: the following ones come
   /// next, even if the batch had another size.
@@ -103,6 +105,7 @@ class Feed {
 
   const Program* program_;
   uint64_t seed_;
+  bool fills_up_;
   RowOrder order_;
   int64_t first_step_ = 0;
   int64_t first_row_ = 0;  // first row of that step, counted with batch() rows per step
