@@ -13,12 +13,14 @@
 #include "core/diagnostics/suggest.h"
 #include "core/model/decoding.h"
 #include "formats/data/data_spec.h"
+#include "formats/data/joined_array.h"
 
 namespace mtfc {
 namespace {
 
-// Rows of one length in memory, those of `given` followed by zeros.
-StoredArray padded_rows(const StoredArray& given, int64_t rows) {
+// Rows of one length in memory, those of `stored` followed by zeros.
+StoredArray padded_rows(const StoredArray& stored, int64_t rows) {
+  const StoredArray given = contiguous(stored);
   StoredArray padded = given;
   const int64_t size = size_of(given.type);
   padded.shape[0] = rows;

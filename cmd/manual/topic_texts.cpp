@@ -97,7 +97,8 @@ constexpr const char* kData =
 A model may name sources itself, under the key "data". SPEC is one of these:
 
 * FILE.npy :: an array: all of it at each step if it has the input's shape, otherwise a batch of its rows
-* idx:FILE[.gz] :: the same, from a file in IDX, the format of MNIST
+* FILE.npz,array=NAME :: the same, from an archive of arrays
+* idx:FILE :: the same, from a file in IDX, the format of MNIST
 * text:FILE :: the bytes of a file as tokens 0 to 255, in windows as long as a row of the input
 * tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4, in windows
 * random:normal, random:uniform, random:int,hi=N :: random numbers, new at each step
@@ -112,7 +113,8 @@ These may follow:
 * ,scale=X :: values times X, as in scale=1/255; for all sources but present
 
 Training takes rows and windows in a random order that depends on --seed, and not on the layout. Evaluation takes them in the
-order of the file. Inputs from the same text share the positions at which their windows begin. Files may be larger than memory.
+order of the file. Inputs from the same text share the positions at which their windows begin. Files may be larger than memory,
+or compressed by gzip. 'data/part-*.npy' names several files, which follow each other in the order of their names.
 
 $ mtfc run mnist.json --steps 900 --input images=idx:images.gz,rows=0:9000,scale=1/255 --input labels=idx:labels.gz,rows=0:9000
 $ mtfc run char_lm.json --steps 500 --input tokens=text:book.txt,split=train --input targets=text:book.txt,shift=1,split=train

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "core/diagnostics/error.h"
@@ -33,29 +34,28 @@ void add_whole(FoundTensor tensor, const std::string& variable, FoundTensors& fo
 }
 
 // The elements of `whole` from `first` on as an array of the shape, which begins at `begin` in a variable.
-StoredArray part_of(const StoredArray& whole, int64_t first, std::vector<int64_t> shape, int64_t begin) {
+ArrayPart part_of(const StoredArray& whole, int64_t first, std::vector<int64_t> shape, int64_t begin) {
   StoredArray part = whole;
   part.checksum.reset();
   part.data += first * size_of(whole.type);
   part.shape = std::move(shape);
-  part.begin = begin;
-  return part;
+  return {std::move(part), begin};
 }
 
-void add_part(StoredArray part, const std::string& variable, const Dims& dims, FoundTensors& found) {
+void add_part(ArrayPart part, const std::string& variable, const Dims& dims, FoundTensors& found) {
   const auto [at, is_new] = found.try_emplace(variable);
   StoredArray& whole = at->second.array;
   if (is_new) {
-    whole.file = part.file;
-    whole.type = part.type;
+    whole.file = part.array.file;
+    whole.type = part.array.type;
     whole.shape = shape_of(dims);
   }
-  std::vector<StoredArray>& parts = whole.parts;
+  std::vector<ArrayPart>& parts = at->second.parts;
   const auto place =
       std::lower_bound(parts.begin(), parts.end(), part.begin,
-                       [](const StoredArray& other, int64_t begin) { return other.begin < begin; });
+                       [](const ArrayPart& other, int64_t begin) { return other.begin < begin; });
   if (!is_new && (parts.empty() || (place != parts.end() && place->begin == part.begin)))
-    fail_twice(parts.empty() ? whole : *place, part, variable);
+    fail_twice(parts.empty() ? whole : place->array, part.array, variable);
   parts.insert(place, std::move(part));
 }
 
@@ -126,18 +126,19 @@ void place_tensor(FoundTensor tensor, const Placement& placement, const Variable
     add_rows(tensor, placement, own, found);
 }
 
-void require_all_parts(const FoundTensors& found, const VariableTypes& types) {
-  for (const auto& [variable, tensor] : found) {
-    const std::vector<StoredArray>& parts = tensor.array.parts;
+void join_parts(FoundTensors& found, const VariableTypes& types) {
+  for (auto& [variable, tensor] : found) {
+    std::vector<ArrayPart>& parts = tensor.parts;
     if (parts.empty()) continue;
     int64_t reached = 0;
-    for (const StoredArray& part : parts)
-      if (part.begin == reached) reached += count_of(part.shape);
+    for (const ArrayPart& part : parts)
+      if (part.begin == reached) reached += count_of(part.array.shape);
     const TensorType* type = type_of(types, variable);
     if (type && reached != elements(type->dims))
       throw RunError(
           fmt::format("'{}' of the model consists of several tensors, and that behind {} is missing",
-                      variable, parts.front().begin == 0 ? parts[0].file : "its beginning"));
+                      variable, parts.front().begin == 0 ? parts.front().array.file : "its beginning"));
+    tensor.array.parts = std::make_shared<const std::vector<ArrayPart>>(std::move(parts));
   }
 }
 

@@ -14,7 +14,8 @@ namespace mtfc {
 /// The array that fills a variable.
 struct FoundTensor {
   StoredArray array;
-  bool optimizer_state = false;  // according to the run that wrote it
+  bool optimizer_state = false;       // according to the run that wrote it
+  std::vector<ArrayPart> parts = {};  // of which the array will consist, in order
 };
 using FoundTensors = std::map<std::string, FoundTensor>;
 
@@ -26,7 +27,7 @@ using VariableTypes = std::map<std::string, TensorType>;
 void place_tensor(FoundTensor tensor, const Placement& placement, const VariableTypes& types,
                   FoundTensors& found);
 
-/// Throws RunError if a variable consists of several tensors and one of them is missing.
-void require_all_parts(const FoundTensors& found, const VariableTypes& types);
+/// Gives the variables that consist of several tensors their arrays. Throws RunError if one of them is missing.
+void join_parts(FoundTensors& found, const VariableTypes& types);
 
 }  // namespace mtfc

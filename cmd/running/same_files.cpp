@@ -16,9 +16,13 @@
 namespace mtfc {
 namespace {
 
-const FileSample* file_of(const InputData& input) {
+const StoredArray* array_of(const InputData& input) {
   const auto* tokens = std::get_if<TokenSource>(&input.source);
-  const StoredArray* array = tokens ? &tokens->tokens : std::get_if<StoredArray>(&input.source);
+  return tokens ? &tokens->tokens : std::get_if<StoredArray>(&input.source);
+}
+
+const FileSample* file_of(const InputData& input) {
+  const StoredArray* array = array_of(input);
   return array ? &array->sample : nullptr;
 }
 
@@ -31,13 +35,15 @@ struct FileList {
   }
   void add(const std::vector<InputData>& inputs) {
     for (const InputData& input : inputs)
-      if (const FileSample* file = file_of(input)) add(*file);
+      if (const StoredArray* array = array_of(input)) add(*array);
+  }
+  // The files of a pattern are listed each by itself.
+  void add(const StoredArray& array) {
+    if (!array.parts) return add(array.sample);
+    for (const ArrayPart& part : *array.parts) add(part.array.sample);
   }
   void add(const VariableValues& values) {
-    for (const auto& [variable, array] : values) {
-      for (const StoredArray& part : array.parts) add(part.sample);
-      if (array.parts.empty()) add(array.sample);
-    }
+    for (const auto& [variable, array] : values) add(array);
   }
 };
 

@@ -126,7 +126,7 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
       for (const auto& [name, why] : file.unreadable) names.push_back(name);
       add_file(file, map, types, found);
     }
-  require_all_parts(found, types);
+  join_parts(found, types);
   map.require_use(names);
   const std::string shown =
       paths.size() == 1 ? fmt::format("'{}'", tensors_file(paths.front())) : "what --load names";

@@ -105,6 +105,31 @@ TEST_CASE("a prediction has exactly the rows of the data, whatever the layout") 
   }
 }
 
+TEST_CASE("files of a pattern feed the same rows as one file") {
+  const Folder folder;
+  const std::string whole = data_of(300), header_end = "}";
+  const size_t begin = whole.find(header_end) + 1;
+  folder.write("x.npy", whole);
+  REQUIRE(folder.said("-q --input x=x.npy -o whole.csv") == "exit 0: ");
+  constexpr int kFirst[] = {0, 70, 71, 200, 300};
+  for (int i = 0; i < 4; ++i) {
+    std::vector<float> part(static_cast<size_t>(4 * (kFirst[i + 1] - kFirst[i])));
+    std::memcpy(part.data(), whole.data() + begin + 16 * kFirst[i], part.size() * sizeof(float));
+    folder.write(fmt::format("part-{}.npy", i), npy(fmt::format("({}, 4)", part.size() / 4), part));
+  }
+  REQUIRE(outcome_of(fmt::format("cd '{}' && gzip part-1.npy part-2.npy && mv part-1.npy.gz part-1.npy && mv "
+                                 "part-2.npy.gz part-2.npy",
+                                 folder.path.string()))
+              .code == 0);
+  for (const char* layout : kLayouts) {
+    CAPTURE(layout);
+    REQUIRE(folder.said(fmt::format("-q --input 'x=part-*.npy' -o rows.csv {}", layout)) == "exit 0: ");
+    CHECK(folder.read("rows.csv") == folder.read("whole.csv"));
+  }
+  CHECK(folder.said("-q --input 'x=part-*.npy' --output-tensor y -o part-2.npy") ==
+        refusal("'part-2.npy' is read, so it can't be written (name another file)"));
+}
+
 TEST_CASE("a prediction goes to standard output as CSV, or as an array") {
   const Folder folder;
   folder.write("x.npy", data_of(70));

@@ -274,9 +274,10 @@ TEST_CASE("broken .npy files") {
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,), }", "")) ==
         refusal("a.npy: the .npy header promises 4611686018427387904 bytes of elements, but the file has 0"));
-  CHECK(with_x(folder, "a.npy", matrix("<c8", std::string(48, 'x'))) ==
-        refusal("a.npy: elements of type '<c8' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can, and V2 "
-                "as bf16)"));
+  CHECK(
+      with_x(folder, "a.npy", matrix("<c8", std::string(48, 'x'))) ==
+      refusal("a.npy: elements of type '<c8' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 b1 can, and V2 "
+              "as bf16)"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", std::string(24, 'x'))) ==
         refusal("a.npy: an array of shape [3, 2] can't feed the input 'x' of shape [batch=2, length=3]: its "
@@ -328,8 +329,9 @@ TEST_CASE("broken IDX files") {
         refusal("a: the IDX header promises 6 bytes of elements, but the file has 7"));
   CHECK(with_x(folder, "a", std::string("\0\0\x0A\x01\0\0\0\x01", 8)) ==
         refusal("a: IDX type 0x0a is not known"));
-  CHECK(with_x(folder, "a", "\x1f\x8b nonsense") ==
-        refusal("a: broken gzip data (unknown compression method)"));
+  CHECK(with_x(folder, "a", "\x1f\x8b\x08") == refusal("a: not an IDX file"));
+  CHECK(with_x(folder, "a", std::string("\x1f\x8b\x08\0\0\0\0\0\0\3nonsense", 18))
+            .starts_with("exit 1: mtfc: error: a: broken gzip data ("));
   CHECK(with_x(folder, "a", good, ",rows=0:3").starts_with("exit 2: --input: error: x=idx:a,rows=0:3: "));
   folder.write("plain", good);
   REQUIRE(std::system(fmt::format("cd '{}' && gzip -c plain >whole.gz", folder.path.string()).c_str()) == 0);

@@ -46,7 +46,9 @@ struct FileSample {
   uint64_t hash = 0;  // of some of its blocks (formats/data/file_sample.h)
 };
 
-/// A dense row-major array in memory: a mapped file or unpacked data.
+struct ArrayPart;
+
+/// A dense row-major array in memory: a mapped file, unpacked data, or several of them that are read as one.
 struct StoredArray {
   std::string file;
   StoredType type = StoredType::kF32;
@@ -56,9 +58,15 @@ struct StoredArray {
   const std::byte* data = nullptr;
   FileSample sample = {};                 // of the whole file; `file` is the array's name in messages
   std::optional<uint64_t> checksum = {};  // given by the file; see runtime/compute/checksum.h
-  /// If there are any, the elements are those of these arrays, one after another, and `data` is null.
-  std::vector<StoredArray> parts = {};
-  int64_t begin = 0;  // of a part: the position of its first element in the whole
+  // Arrays whose elements follow each other: those of several files along the first dimension, or parts of tensors of which
+  // a variable consists. `data` is null then.
+  std::shared_ptr<const std::vector<ArrayPart>> parts = {};
+};
+
+/// One of the arrays that are read as one.
+struct ArrayPart {
+  StoredArray array;
+  int64_t begin = 0;  // the elements of the parts before it
 };
 
 /// A tensor stored in a file, row-major and little-endian, from byte `offset` on.

@@ -10,8 +10,8 @@
 
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
-#include "formats/data/idx.h"
-#include "formats/data/npy.h"
+#include "formats/data/file_source.h"
+#include "formats/data/joined_array.h"
 #include "formats/data/token_file.h"
 #include "formats/json/mapped_file.h"
 
@@ -19,14 +19,15 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kForms =
-    "FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, random:int,hi=N or present";
+    "FILE.npy, FILE.npz, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, random:int,hi=N or "
+    "present";
 
 constexpr const char* kPresentRows = "present";
 
 // `split` holds out one token in this many, the last ones.
 constexpr int64_t kValidShare = 10;
 
-enum class SourceKind { kArray, kIdx, kTokens, kRandom, kPresent };
+enum class SourceKind { kArray, kTokens, kRandom, kPresent };
 
 struct Option {
   std::string key;
@@ -46,11 +47,25 @@ bool is_option(std::string_view part) {
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
 }
 
-// The file that a source names, or nullopt.
-std::optional<std::string> file_of(const std::string& source) {
-  for (const std::string prefix : {"idx:", "text:", "tokens:"})
-    if (source.starts_with(prefix)) return source.substr(prefix.size());
-  if (source.ends_with(".npy")) return source;
+// Files that are known by their endings.
+constexpr std::pair<const char*, FileKind> kEndings[] = {
+    {".npy", FileKind::kNpy}, {".npy.gz", FileKind::kNpy}, {".npz", FileKind::kNpz}};
+// Files whose kind is named, as in `idx:FILE`.
+constexpr std::pair<const char*, FileKind> kPrefixes[] = {
+    {"idx", FileKind::kIdx}, {"text", FileKind::kTokens}, {"tokens", FileKind::kTokens}};
+
+std::string prefix_of(const std::string& source) {
+  const size_t colon = source.find(':');
+  return colon == std::string::npos ? "" : source.substr(0, colon);
+}
+
+// The kind of file that a source names, and its name; nullopt for a source of another kind.
+std::optional<FileSource> file_of(const std::string& source) {
+  const std::string named = prefix_of(source);
+  for (const auto& [prefix, kind] : kPrefixes)
+    if (named == prefix) return FileSource{kind, source.substr(named.size() + 1)};
+  for (const auto& [ending, kind] : kEndings)
+    if (source.ends_with(ending)) return FileSource{kind, source};
   return std::nullopt;
 }
 
@@ -72,10 +87,7 @@ class SpecReader {
     try {
       switch (kind_) {
         case SourceKind::kArray:
-          open_array(data, read_npy(file_));
-          break;
-        case SourceKind::kIdx:
-          open_array(data, read_idx(file_));
+          open_array(data, read_file_source(file_));
           break;
         case SourceKind::kTokens:
           data.source = open_tokens();
@@ -88,8 +100,8 @@ class SpecReader {
           break;
       }
     } catch (const UnreadableFile& error) {
-      throw RunError(
-          fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.text()));
+      throw RunError(fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_.file,
+                                 error.text()));
     }
     return data;
   }
@@ -125,16 +137,16 @@ class SpecReader {
   // name counts.
   void settle_file() {
     constexpr auto is_known = [](const Option& option) {
-      for (const char* key : {"rows", "scale", "shift", "split", "width"})
+      for (const char* key : {"rows", "scale", "shift", "split", "width", "array"})
         if (option.key == key) return true;
       return false;
     };
     std::string source = source_;
     for (auto next = options_.begin();; ++next) {
-      const std::optional<std::string> file = file_of(source);
+      const std::optional<FileSource> file = file_of(source);
       std::error_code error;
       if (file && std::all_of(next, options_.end(), is_known) &&
-          std::filesystem::is_regular_file(*file, error)) {
+          std::filesystem::is_regular_file(file->file, error)) {
         source_ = source;
         options_.erase(options_.begin(), next);
         return;
@@ -185,30 +197,36 @@ class SpecReader {
   }
 
   void parse() {
-    const size_t colon = source_.find(':');
-    const std::string prefix = colon == std::string::npos ? "" : source_.substr(0, colon);
-    file_ = colon == std::string::npos ? source_ : source_.substr(colon + 1);
+    const std::string prefix = prefix_of(source_);
     if (prefix == "random") {
       kind_ = SourceKind::kRandom;
       parse_random();
-    } else if (prefix == "text" || prefix == "tokens") {
-      kind_ = SourceKind::kTokens;
-      parse_tokens(prefix == "text");
-    } else if (prefix == "idx" || source_.ends_with(".npy")) {
-      kind_ = prefix == "idx" ? SourceKind::kIdx : SourceKind::kArray;
-      if (kind_ == SourceKind::kArray) file_ = source_;
-      check_options({"rows", "scale"});
+    } else if (const std::optional<FileSource> file = file_of(source_)) {
+      file_ = *file;
+      if (file_.file.empty()) fail("the name of the file is missing");
+      parse_file(prefix);
     } else if (source_ == kPresentRows) {
       kind_ = SourceKind::kPresent;
       check_options({});
     } else {
       unknown_source(prefix);
     }
-    if (file_.empty()) fail("the name of the file is missing");
     scale_ = real("scale", 1);
     parse_rows();
     check_dtype();
     if (kind_ == SourceKind::kRandom) check_random_range();
+  }
+
+  void parse_file(const std::string& prefix) {
+    if (file_.kind == FileKind::kTokens) {
+      kind_ = SourceKind::kTokens;
+      return parse_tokens(prefix == "text");
+    }
+    kind_ = SourceKind::kArray;
+    std::vector<std::string> known = {"rows", "scale"};
+    if (file_.kind == FileKind::kNpz) known.emplace_back("array");
+    check_options(known);
+    if (const std::string* array = find("array")) file_.array = *array;
   }
 
   // How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
@@ -225,7 +243,7 @@ class SpecReader {
           "an array of it: {}",
           ending == ".csv" ? "CSV" : "TSV", array, path.string(), dtype, ending == ".csv" ? "," : "\\t",
           array);
-    for (const char* other : {".npz", ".pt", ".pth", ".parquet", ".h5", ".hdf5"})
+    for (const char* other : {".pt", ".pth", ".parquet", ".h5", ".hdf5"})
       if (ending == other)
         return fmt::format("{} files are not read; numpy.save('{}', array) stores one of its arrays", ending,
                            array);
@@ -277,15 +295,15 @@ class SpecReader {
       const std::string near = did_you_mean(*split, {"train", "valid"});
       fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
     }
-    token_ = text ? StoredType::kU8 : StoredType::kU16;
+    file_.token = text ? StoredType::kU8 : StoredType::kU16;
     const std::string* width = find("width");
     if (width && *width != "2" && *width != "4")
       fail(fmt::format("'{}' is not a token width", *width), "2 or 4 bytes");
-    if (width && *width == "4") token_ = StoredType::kU32;
+    if (width && *width == "4") file_.token = StoredType::kU32;
   }
 
   void parse_random() {
-    const std::string& kind = file_;
+    const std::string kind = source_.substr(source_.find(':') + 1);
     if (kind != "normal" && kind != "uniform" && kind != "int") {
       const std::string near = did_you_mean(kind, {"normal", "uniform", "int"});
       fail(fmt::format("unknown distribution '{}'", kind),
@@ -342,20 +360,20 @@ class SpecReader {
   }
 
   // The range that `rows` selects from `available` rows.
-  std::pair<int64_t, int64_t> rows_of(int64_t available, const std::string& unit) const {
+  std::pair<int64_t, int64_t> rows_of_file(int64_t available, const std::string& unit) const {
     if (!rows_) return {0, available};
     const int64_t last = rows_->last.value_or(available);
     if (last > available)
-      fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_, available, unit));
+      fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_.file, available, unit));
     if (rows_->first >= last)
-      fail(fmt::format("rows={} names no rows: {} has {}", *find("rows"), file_, available));
+      fail(fmt::format("rows={} names no rows: {} has {}", *find("rows"), file_.file, available));
     return {rows_->first, last};
   }
 
   void open_array(InputData& data, StoredArray array) const {
     if (rows_) {
       if (array.shape.empty()) fail("an array without dimensions has no 'rows'");
-      data.rows = rows_of(array.shape[0], "rows");
+      data.rows = rows_of_file(array.shape[0], "rows");
     }
     data.source = std::move(array);
   }
@@ -364,18 +382,17 @@ class SpecReader {
   TokenSource open_tokens() const {
     TokenSource source;
     source.shift = shift_;
-    source.tokens = read_tokens(file_, token_);
-    if (!find("width") && looks_four_bytes_wide(source.tokens))
+    const StoredArray all = read_file_source(file_);
+    if (!find("width") && looks_four_bytes_wide(all))
       fail(fmt::format("tokens of 2 bytes are read from {}, but its tokens seem to have 4, as every second "
                        "one of these is next to 0",
-                       file_),
+                       file_.file),
            "give width=4, or width=2 if that is right");
-    auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");
+    auto [first, last] = rows_of_file(all.shape[0], file_.token == StoredType::kU8 ? "bytes" : "tokens");
     if (const std::string* split = find("split"))
       (*split == "train" ? last : first) = last - (last - first) / kValidShare;
     source.first = first;
-    source.tokens.shape = {last - first};
-    source.tokens.data += first * size_of(token_);
+    source.tokens = rows_of(all, first, last);
     return source;
   }
 
@@ -385,11 +402,10 @@ class SpecReader {
   std::string source_;
   std::vector<Option> options_;
   SourceKind kind_ = SourceKind::kArray;
-  std::string file_;
+  FileSource file_;
   double scale_ = 1;
   std::optional<Rows> rows_;
   RandomSource random_;
-  StoredType token_ = StoredType::kU8;
   int64_t shift_ = 0;
 };
 

@@ -1,10 +1,11 @@
 #pragma once
 // The data sources of `--input NAME=SPEC` and of a model's `data`:
-//   FILE.npy   idx:FILE[.gz]   text:FILE   tokens:FILE[,width=2|4]
+//   FILE.npy   FILE.npz[,array=NAME]   idx:FILE   text:FILE   tokens:FILE[,width=2|4]
 //   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=   present
-// Files may be followed by `,rows=A:B` (either end may be left out; a row of a text is one token); text and
-// tokens also by `,shift=N` and `,split=train|valid` (the first nine tenths of the tokens, or the rest); any
-// source by `,scale=X`. Numbers may be expressions.
+// Files may be compressed by gzip, and a name with * or ? stands for several files. Files may be followed by
+// `,rows=A:B` (either end may be left out; a row of a text is one token); text and tokens also by `,shift=N` and
+// `,split=train|valid` (the first nine tenths of the tokens, or the rest); any source by `,scale=X`. Numbers may be
+// expressions.
 
 #include <map>
 #include <optional>

@@ -12,6 +12,7 @@
 #include "core/diagnostics/error.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/idx.h"
+#include "formats/data/joined_array.h"
 #include "formats/data/npy.h"
 
 namespace mtfc::data_spec_test {
@@ -98,13 +99,13 @@ TEST_CASE("broken IDX files are refused with a reason") {
   CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == promise + "5");
   CHECK(refusal(folder.write("a", kIdx + "x")) == promise + "7");
   CHECK(refusal(write_gzip(folder, "a", kIdx.substr(0, 17))) == promise + "5");
-  CHECK(refusal(write_gzip(folder, "a", kIdx + "x")) == promise + "more");
+  CHECK(refusal(write_gzip(folder, "a", kIdx + "x")) == promise + "7");
   const std::string huge("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
   CHECK(refusal(folder.write("a", huge)) == "the IDX header's sizes are impossibly large");
   const std::string large("\0\0\x08\x02\x01\0\0\0\x01\0\0\0", 12);  // 2^48
   CHECK(refusal(folder.write("a", large)) ==
         "the IDX header promises 281474976710656 bytes of elements, but the file has 0");
-  CHECK(refusal(write_gzip(folder, "a", large)).ends_with(" at most"));
+  CHECK(refusal(write_gzip(folder, "a", large)).ends_with("the file has 0"));
   const std::string good = contents(write_gzip(folder, "g", kIdx));
   for (const size_t cut : {size_t{1}, size_t{8}, size_t{9}, size_t{14}, good.size() - 12})
     CHECK(refusal(folder.write("a", good.substr(0, good.size() - cut))) == "the gzip data is cut off");
@@ -195,14 +196,59 @@ TEST_CASE("tokens of four bytes are not read as tokens of two, unless the width 
   CHECK(complaint("tokens:" + folder.write("zeros", std::string(256, '\0'))) == "");
 }
 
-TEST_CASE("compressed tokens are refused") {
+TEST_CASE("compressed tokens are unpacked") {
   const ScratchFolder folder;
-  for (const char* kind : {"text:", "tokens:"}) {
-    const std::string path = write_gzip(folder, "t.gz", "some text");
-    CHECK(complaint(kind + path) ==
-          "run: " + path + ": the file is compressed, but a token file must not be (gunzip it first)");
-  }
+  const std::string path = write_gzip(folder, "t.gz", "some text");
+  const TokenSource text = std::get<TokenSource>(read("text:" + path + ",rows=5:").source);
+  CHECK(text.tokens.shape == std::vector<int64_t>{4});
+  CHECK(std::string(reinterpret_cast<const char*>(text.tokens.data), 4) == "text");
+  CHECK(complaint("tokens:" + path) ==
+        "run: " + path + ": 9 bytes are not a whole number of tokens of 2 bytes");
+  // gzip appends files to each other.
+  const std::string two = folder.write("two.gz", contents(path) + contents(path));
+  CHECK(std::get<TokenSource>(read("text:" + two).source).tokens.shape[0] == 18);
   CHECK(complaint("text:" + folder.write("short", "\x1F\x8B\x08")) == "");
+}
+
+TEST_CASE("files of a pattern follow each other in the order of their names") {
+  const ScratchFolder folder;
+  const auto array = [&](const std::string& name, DType dtype, int64_t rows, int64_t columns) {
+    const TensorType type{dtype, {{"r", rows}, {"c", columns}}};
+    return folder.write(
+        name,
+        npy_header(type) + std::string(static_cast<size_t>(elements(type.dims) * size_of(dtype)), name[5]));
+  };
+  array("part-2.npy", DType::kF32, 3, 2);
+  array("part-1.npy", DType::kF32, 1, 2);
+  array("part-3.npy", DType::kF32, 0, 2);
+  const InputData data = read((folder / "part-*.npy") + ",rows=1:,scale=2");
+  const StoredArray& whole = std::get<StoredArray>(data.source);
+  CHECK(whole.shape == std::vector<int64_t>{4, 2});
+  CHECK(whole.type == StoredType::kF32);
+  CHECK(data.rows == std::pair<int64_t, int64_t>{1, 4});
+  REQUIRE(whole.parts);
+  REQUIRE(whole.parts->size() == 2);
+  CHECK((*whole.parts)[0].array.file == folder / "part-1.npy");
+  CHECK((*whole.parts)[1].begin == 2);
+  CHECK((*whole.parts)[1].array.data[0] == std::byte{'2'});
+  const StoredArray copy = contiguous(rows_of(whole, 0, 2));
+  CHECK(copy.shape == std::vector<int64_t>{2, 2});
+  CHECK(std::string(reinterpret_cast<const char*>(copy.data), 16) == "1111111122222222");
+  folder.write("a.txt", "abc");
+  folder.write("b.txt", "defg");
+  const TokenSource text = std::get<TokenSource>(read("text:" + (folder / "?.txt") + ",rows=2:6").source);
+  CHECK(text.first == 2);
+  const StoredArray letters = contiguous(text.tokens);
+  CHECK(std::string(reinterpret_cast<const char*>(letters.data), 4) == "cdef");
+  // A file that is called so is meant.
+  array("part-*.npy", DType::kI32, 1, 2);
+  CHECK(std::get<StoredArray>(read(folder / "part-*.npy").source).type == StoredType::kI32);
+  std::filesystem::remove(folder / "part-*.npy");
+  array("part-4.npy", DType::kF32, 1, 3);
+  CHECK(complaint(folder / "part-*.npy") == fmt::format("run: {}: its shape [1, 3] can't follow [1, 2] of {}",
+                                                        folder / "part-4.npy", folder / "part-1.npy"));
+  CHECK(complaint(folder / "none-*.npy") ==
+        fmt::format("run: no file has a name like '{}'", folder / "none-*.npy"));
 }
 
 TEST_CASE("a spec is checked against the dtype of its input, and without its file") {
@@ -322,11 +368,11 @@ TEST_CASE("malformed specs are the user's") {
             .ends_with("(CSV is not read; in Python, numpy.save('x.npy', numpy.loadtxt('x.csv', 'float32', "
                        "delimiter=',')) makes an "
                        "array of it: x.npy)"));
-  CHECK(complaint("d/x.npz").ends_with(
-      "(.npz files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
+  CHECK(complaint("d/x.pt").ends_with(
+      "(.pt files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
   CHECK(complaint("x.bin") ==
         "--input: error: x=x.bin: unknown source 'x.bin' "
-        "(expected FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, "
+        "(expected FILE.npy, FILE.npz, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, "
         "random:int,hi=N or present)");
   CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");
   CHECK(complaint("present,scale=2") ==

@@ -8,8 +8,7 @@
 namespace mtfc {
 
 /// Maps `path`, or unpacks it if its contents are gzip. Throws RunError, with the file's name, if it can't be
-/// read, is not an IDX file, or is longer or shorter than its header says; never allocates more than the
-/// compressed file could hold.
+/// read, is not an IDX file, or is longer or shorter than its header says.
 StoredArray read_idx(const std::string& path);
 
 }  // namespace mtfc

@@ -1,14 +1,16 @@
 #include "formats/data/npy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
 
 #include "core/diagnostics/error.h"
-#include "formats/data/file_sample.h"
-#include "formats/json/mapped_file.h"
+#include "core/diagnostics/suggest.h"
+#include "formats/data/zip_archive.h"
 
 namespace mtfc {
 namespace {
@@ -114,17 +116,15 @@ class HeaderParser {
 
 StoredType stored_type(const std::string& descr, const std::string& file) {
   static const std::map<std::string, StoredType, std::less<>> kTypes = {
-      {"u1", StoredType::kU8},   {"i1", StoredType::kI8},
-      {"u2", StoredType::kU16},  {"i2", StoredType::kI16},
-      {"u4", StoredType::kU32},  {"i4", StoredType::kI32},
-      {"u8", StoredType::kU64},  {"i8", StoredType::kI64},
-      {"f4", StoredType::kF32},  {"f8", StoredType::kF64},
-      {"b1", StoredType::kBool}, {"V2", StoredType::kBF16}};  // as ml_dtypes, the bf16 of NumPy, writes it
+      {"u1", StoredType::kU8},  {"i1", StoredType::kI8},  {"u2", StoredType::kU16}, {"i2", StoredType::kI16},
+      {"u4", StoredType::kU32}, {"i4", StoredType::kI32}, {"u8", StoredType::kU64}, {"i8", StoredType::kI64},
+      {"f2", StoredType::kF16}, {"f4", StoredType::kF32}, {"f8", StoredType::kF64}, {"b1", StoredType::kBool},
+      {"V2", StoredType::kBF16}};  // as ml_dtypes, the bf16 of NumPy, writes it
   const bool marked = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
   const auto at = kTypes.find(std::string_view(descr).substr(marked ? 1 : 0));
   if (at == kTypes.end())
     throw RunError(fmt::format(
-        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can, and V2 as bf16)",
+        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 b1 can, and V2 as bf16)",
         file, descr));
   return at->second;
 }
@@ -162,8 +162,12 @@ int64_t checked_bytes(const StoredArray& array) {
 }  // namespace
 
 StoredArray read_npy(const std::string& path) {
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  const auto [text, offset] = locate_npy_header(file->bytes(), path);
+  return npy_array(open_data_file(path));
+}
+
+StoredArray npy_array(const DataFile& file) {
+  const std::string& path = file.name;
+  const auto [text, offset] = locate_npy_header(file.bytes, path);
   const Header header = HeaderParser(text, path).parse();
   StoredArray array;
   array.file = path;
@@ -175,14 +179,36 @@ StoredArray read_npy(const std::string& path) {
         path +
         ": the array is in column-major (Fortran) order; save the result of numpy.ascontiguousarray instead");
   const int64_t promised = checked_bytes(array);
-  const auto found = static_cast<int64_t>(file->bytes().size() - offset);
+  const auto found = static_cast<int64_t>(file.bytes.size() - offset);
   if (promised != found)
     throw RunError(fmt::format("{}: the .npy header promises {} bytes of elements, but the file has {}", path,
                                promised, found));
-  array.data = file->bytes().data() + offset;
-  array.owner = file;
-  array.sample = sample_of(path, file->bytes());
+  array.data = file.bytes.data() + offset;
+  array.owner = file.owner;
+  array.sample = file.sample;
   return array;
+}
+
+StoredArray read_npz(const std::string& path, const std::string& array) {
+  const ZipArchive archive(path);
+  constexpr std::string_view kEnding = ".npy";
+  std::vector<std::string> names;
+  for (const ZipMember& member : archive.members()) {
+    const bool is_array = member.name.ends_with(kEnding);
+    names.push_back(is_array ? member.name.substr(0, member.name.size() - kEnding.size()) : member.name);
+  }
+  if (names.empty()) throw RunError(path + ": the archive has no arrays");
+  if (array.empty() && names.size() > 1)
+    throw RunError(fmt::format("{}: the archive has {} arrays, '{}' (choose one with ,array=NAME)", path,
+                               names.size(), fmt::join(names, "', '")));
+  const auto at = array.empty() ? names.begin() : std::find(names.begin(), names.end(), array);
+  if (at == names.end()) {
+    const std::string near = did_you_mean(array, names);
+    throw RunError(fmt::format("{}: the archive has no array '{}' ({})", path, array,
+                               near.empty() ? fmt::format("it has '{}'", fmt::join(names, "', '")) : near));
+  }
+  const ZipMember& member = archive.members()[static_cast<size_t>(at - names.begin())];
+  return npy_array(archive.open(member, fmt::format("{}, array {}", path, *at)));
 }
 
 std::string npy_header(const TensorType& type) {

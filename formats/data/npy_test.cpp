@@ -120,12 +120,12 @@ TEST_CASE("broken files are refused with a reason") {
         "the .npy header has neither True nor False at byte 34");
   CHECK(complaint(file_of("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "")) ==
         "the .npy header has a structured type, which can't be read");
-  CHECK(complaint(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "1234")) ==
-        "elements of type '<f2' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can, and V2 as bf16)");
+  CHECK(complaint(file_of("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", "1234")) ==
+        "elements of type '<c8' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 b1 can, and V2 as bf16)");
   CHECK(complaint(file_of("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "1234")) ==
         "the array is in column-major (Fortran) order; save the result of numpy.ascontiguousarray instead");
   CHECK(complaint(file_of("{'descr': '<f\n', 'fortran_order': False, 'shape': (2,), }", "")) ==
-        "elements of type '<f\\n' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can, and V2 as bf16)");
+        "elements of type '<f\\n' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 b1 can, and V2 as bf16)");
   CHECK_THROWS_WITH_AS(read_npy("/nonexistent.npy"), "/nonexistent.npy: No such file or directory", RunError);
   CHECK_THROWS_WITH_AS(read_npy("/"), "/: not a regular file", RunError);
 }

@@ -6,17 +6,10 @@
 #include <string_view>
 
 #include "core/diagnostics/error.h"
-#include "formats/data/file_sample.h"
-#include "formats/json/mapped_file.h"
+#include "formats/data/data_file.h"
 
 namespace mtfc {
 namespace {
-
-// The first bytes of gzip's format, RFC 1952: a magic number, the method, and flags, three of which are zero.
-bool is_gzip(std::span<const std::byte> bytes) {
-  return bytes.size() >= 4 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B} &&
-         bytes[2] == std::byte{8} && (bytes[3] & std::byte{0xE0}) == std::byte{0};
-}
 
 bool is_array(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -30,6 +23,7 @@ uint32_t token_at(const std::byte* bytes, size_t index) {
 }  // namespace
 
 bool looks_four_bytes_wide(const StoredArray& tokens) {
+  if (tokens.parts) return !tokens.parts->empty() && looks_four_bytes_wide(tokens.parts->front().array);
   constexpr size_t kLeast = 32, kMost = 1 << 16;  // tokens that are looked at
   constexpr uint32_t kHighHalf = 16;              // vocabularies have fewer than a million tokens
   const auto count = static_cast<size_t>(tokens.shape[0]);
@@ -43,12 +37,9 @@ bool looks_four_bytes_wide(const StoredArray& tokens) {
 }
 
 StoredArray read_tokens(const std::string& path, StoredType type) {
-  const auto file = MappedFile::open(path);
-  const auto bytes = static_cast<int64_t>(file->bytes().size());
-  if (is_gzip(file->bytes()))
-    throw RunError(
-        fmt::format("{}: the file is compressed, but a token file must not be (gunzip it first)", path));
-  if (is_array(file->bytes()))
+  const DataFile file = open_data_file(path);
+  const auto bytes = static_cast<int64_t>(file.bytes.size());
+  if (is_array(file.bytes))
     throw RunError(fmt::format(
         "{0}: the file is an array of NumPy, whose header would be read as tokens (NumPy's tofile() "
         "writes bare tokens; without a prefix, {0} gives its rows to the input)",
@@ -58,7 +49,7 @@ StoredArray read_tokens(const std::string& path, StoredType type) {
   if (bytes % width != 0)
     throw RunError(
         fmt::format("{}: {} bytes are not a whole number of tokens of {} bytes", path, bytes, width));
-  return {path, type, false, {bytes / width}, file, file->bytes().data(), sample_of(path, file->bytes())};
+  return {path, type, false, {bytes / width}, file.owner, file.bytes.data(), file.sample};
 }
 
 }  // namespace mtfc

@@ -7,8 +7,8 @@
 
 namespace mtfc {
 
-/// Maps `path` as an array of one dimension; `type` is u8, u16 or u32. Throws RunError, with the file's name,
-/// if it can't be read, is empty or compressed, is an array of NumPy, or ends within a token.
+/// Maps `path` as an array of one dimension, or unpacks it if its contents are gzip; `type` is u8, u16 or u32. Throws
+/// RunError, with the file's name, if it can't be read, is empty, is an array of NumPy, or ends within a token.
 StoredArray read_tokens(const std::string& path, StoredType type);
 
 /// True if bytes that are read as tokens of two bytes are rather tokens of four: every second one, which is the upper

@@ -20,6 +20,7 @@
 #include "formats/data/safetensors.h"
 #include "formats/testing/fuzz_guard.h"
 #include "formats/testing/mutation.h"
+#include "formats/testing/zip_bytes.h"
 
 namespace mtfc::data_fuzz_test {
 namespace {
@@ -78,6 +79,20 @@ std::vector<SeedFile> safetensors_files() {
   const std::string nested(5000, '[');
   files.push_back({"", ".safetensors", length_bytes(uint64_t{1} << 60) + "{}"});
   files.push_back({"", ".safetensors", length_bytes(nested.size() + 6) + "{\"w\":" + nested + "}"});
+  return files;
+}
+
+// Arrays that are packed, one by one or in an archive.
+std::vector<SeedFile> packed_files() {
+  std::vector<SeedFile> files;
+  const std::string array = npy_header({DType::kF32, {{"a", 30}}}) + std::string(120, '\1');
+  for (const bool packed : {false, true}) {
+    files.push_back({"", ".npz", zip_bytes({{"x.npy", array}}, packed)});
+    files.push_back({"", ".npz", zip_bytes({{"x.npy", array}, {"y.npy", array}}, packed)});
+  }
+  files.push_back({"", ".npy.gz", gzipped(array)});
+  files.push_back({"", ".npy.gz", gzipped(array) + gzipped(std::string(1000, 'x'))});
+  files.push_back({"text:", ".txt", gzipped(std::string(100000, 'x'))});
   return files;
 }
 
@@ -159,7 +174,7 @@ class MemoryFile {
  public:
   MemoryFile() : folder_(fs::temp_directory_path() / fmt::format("mtfc_data_fuzz.{}", getpid())) {
     fs::create_directories(folder_);
-    for (const char* ending : {".npy", ".idx", ".txt", ".bin", ".safetensors"})
+    for (const char* ending : {".npy", ".npy.gz", ".npz", ".idx", ".txt", ".bin", ".safetensors"})
       fs::create_symlink(fmt::format("/proc/self/fd/{}", number_), path(ending));
   }
   ~MemoryFile() {
@@ -248,8 +263,10 @@ void try_files(const std::vector<SeedFile>& seeds) {
 TEST_CASE("mutants of sources are taken apart or refused as the user's") {
   const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
   const std::vector<std::string> sources = {
-      "random:normal,scale=1/255", "random:uniform,lo=-1,hi=1/2", "random:int,lo=0,hi=min(vocab, 50)",
-      "/none.npy,rows=0:vocab",    "idx:/none,rows=1:,scale=2",   "text:/none,shift=1,split=train"};
+      "random:normal,scale=1/255",         "random:uniform,lo=-1,hi=1/2",
+      "random:int,lo=0,hi=min(vocab, 50)", "/none.npy,rows=0:vocab",
+      "idx:/none,rows=1:,scale=2",         "text:/none,shift=1,split=train",
+      "/none.npz,array=x,rows=:3",         "/none-*.npy.gz"};
   const NameLookup lookup = lookup_of(Dims{{"vocab", 100}});
   const Vocabulary none;
   int64_t accepted = 0;
@@ -275,6 +292,10 @@ TEST_CASE("mutants of sources are taken apart or refused as the user's") {
 
 TEST_CASE("mutants of data files are read or refused with a message") {
   try_files(seed_files());
+}
+
+TEST_CASE("mutants of packed files are read or refused with a message") {
+  try_files(packed_files());
 }
 
 TEST_CASE("mutants of .safetensors files are read or refused with a message") {

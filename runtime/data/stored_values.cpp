@@ -104,8 +104,10 @@ void convert_to(const StoredArray& array, int64_t first, int64_t count, double s
 }  // namespace
 
 void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what) {
-  for (const StoredArray& part : array.parts) require_convertible(part, dtype, scale, what);
-  if (!array.parts.empty()) return;
+  if (array.parts) {
+    for (const ArrayPart& part : *array.parts) require_convertible(part.array, dtype, scale, what);
+    return;
+  }
   const bool fraction = is_float(array.type);
   const bool truth = array.type == StoredType::kBool || array.type == StoredType::kU8;
   if (dtype == DType::kBool ? !truth : is_integer(dtype) && fraction)
@@ -118,22 +120,25 @@ void require_convertible(const StoredArray& array, DType dtype, double scale, co
 
 namespace {
 
-void copy_parts(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
-  const auto begins_later = [](int64_t at, const StoredArray& part) { return at < part.begin; };
-  auto part = std::upper_bound(array.parts.begin(), array.parts.end(), range.begin, begins_later) - 1;
-  for (int64_t at = range.begin; at < range.end; ++part) {
-    const auto next = part + 1;
-    const int64_t end = next == array.parts.end() ? range.end : std::min(range.end, next->begin);
-    copy_stored(*part, {at - part->begin, end - part->begin}, scale, dtype, to);
-    to += (end - at) * size_of(dtype);
-    at = end;
+// Copies from each of the parts that the range lies in.
+void copy_from_parts(const std::vector<ArrayPart>& parts, const Interval& range, double scale, DType dtype,
+                     std::byte* to) {
+  if (range.size() == 0) return;
+  auto part = std::upper_bound(parts.begin(), parts.end(), range.begin,
+                               [](int64_t at, const ArrayPart& each) { return at < each.begin; });
+  for (--part; part != parts.end() && part->begin < range.end; ++part) {
+    const bool is_last = part + 1 == parts.end();
+    const int64_t begin = std::max(range.begin, part->begin),
+                  end = is_last ? range.end : std::min(range.end, (part + 1)->begin);
+    copy_stored(part->array, {begin - part->begin, end - part->begin}, scale, dtype,
+                to + (begin - range.begin) * size_of(dtype));
   }
 }
 
 }  // namespace
 
 void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
-  if (!array.parts.empty()) return copy_parts(array, range, scale, dtype, to);
+  if (array.parts) return copy_from_parts(*array.parts, range, scale, dtype, to);
   const int64_t first = range.begin, count = range.size();
   switch (dtype) {
     case DType::kF32:

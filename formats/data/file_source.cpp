@@ -1,0 +1,36 @@
+#include "formats/data/file_source.h"
+
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "formats/data/idx.h"
+#include "formats/data/joined_array.h"
+#include "formats/data/npy.h"
+#include "formats/data/token_file.h"
+
+namespace mtfc {
+namespace {
+
+StoredArray read_one(const FileSource& source, const std::string& file) {
+  switch (source.kind) {
+    case FileKind::kNpy:
+      return read_npy(file);
+    case FileKind::kNpz:
+      return read_npz(file, source.array);
+    case FileKind::kIdx:
+      return read_idx(file);
+    case FileKind::kTokens:
+      return read_tokens(file, source.token);
+  }
+  throw InternalError("a kind of file is not read");
+}
+
+}  // namespace
+
+StoredArray read_file_source(const FileSource& source) {
+  std::vector<StoredArray> arrays;
+  for (const std::string& file : files_of_pattern(source.file)) arrays.push_back(read_one(source, file));
+  return joined(std::move(arrays), source.file);
+}
+
+}  // namespace mtfc

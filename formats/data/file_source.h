@@ -1,0 +1,24 @@
+#pragma once
+// The arrays that files hold, whatever kind of files these are.
+
+#include <string>
+
+#include "core/tensors/data.h"
+
+namespace mtfc {
+
+enum class FileKind { kNpy, kNpz, kIdx, kTokens };
+
+/// What a source names: files of one kind, and what is taken from them.
+struct FileSource {
+  FileKind kind = FileKind::kNpy;
+  std::string file;                    // or a pattern with * and ?
+  std::string array = "";              // of an .npz archive; "": its only one
+  StoredType token = StoredType::kU8;  // of kTokens
+};
+
+/// Reads all that the source names; the arrays of several files follow each other along the first dimension. Throws
+/// UnreadableFile and RunError.
+StoredArray read_file_source(const FileSource& source);
+
+}  // namespace mtfc
