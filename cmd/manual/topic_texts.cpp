@@ -99,6 +99,8 @@ A model may name sources itself, under the key "data". SPEC is one of these:
 * FILE.npy :: an array: all of it at each step if it has the input's shape, otherwise a batch of its rows
 * FILE.npz,array=NAME :: the same, from an archive of arrays
 * idx:FILE :: the same, from a file in IDX, the format of MNIST
+* csv:FILE,column=NAME :: a column of numbers; NAME+NAME is several, and pixel* all with such a name
+* jsonl:FILE,key=NAME :: the number, or the list of numbers, that the object on each line has for a key
 * text:FILE :: the bytes of a file as tokens 0 to 255, in windows as long as a row of the input
 * tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4, in windows
 * random:normal, random:uniform, random:int,hi=N :: random numbers, new at each step

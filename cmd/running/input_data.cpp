@@ -53,7 +53,8 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
     const auto [name, spec] = split_assignment(text, option);
     const InputDecl& input = input_named(program, name, option);
     if (is_needed(name))
-      inputs.push_back(read_input_data({name, input.type.dtype, {option, 0, 0, ""}}, spec, lookup));
+      inputs.push_back(
+          read_input_data({name, input.type.dtype, {option, 0, 0, ""}, input.type.dims}, spec, lookup));
   }
   const auto is_given = [&](const std::string& name) {
     return std::any_of(inputs.begin(), inputs.end(),
@@ -64,8 +65,8 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
   if (!defaults.empty()) return inputs;
   for (const InputDecl& input : program.inputs)
     if (!input.source.empty() && !is_given(input.name) && is_needed(input.name))
-      inputs.push_back(
-          read_input_data({input.name, input.type.dtype, input.source_location}, input.source, lookup));
+      inputs.push_back(read_input_data({input.name, input.type.dtype, input.source_location, input.type.dims},
+                                       input.source, lookup));
   return inputs;
 }
 

@@ -19,8 +19,9 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kForms =
-    "FILE.npy, FILE.npz, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, random:int,hi=N or "
-    "present";
+    "FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, idx:FILE, text:FILE, tokens:FILE, random:normal, "
+    "random:uniform, "
+    "random:int,hi=N or present";
 
 constexpr const char* kPresentRows = "present";
 
@@ -51,8 +52,11 @@ bool is_option(std::string_view part) {
 constexpr std::pair<const char*, FileKind> kEndings[] = {
     {".npy", FileKind::kNpy}, {".npy.gz", FileKind::kNpy}, {".npz", FileKind::kNpz}};
 // Files whose kind is named, as in `idx:FILE`.
-constexpr std::pair<const char*, FileKind> kPrefixes[] = {
-    {"idx", FileKind::kIdx}, {"text", FileKind::kTokens}, {"tokens", FileKind::kTokens}};
+constexpr std::pair<const char*, FileKind> kPrefixes[] = {{"idx", FileKind::kIdx},
+                                                          {"text", FileKind::kTokens},
+                                                          {"tokens", FileKind::kTokens},
+                                                          {"csv", FileKind::kCsv},
+                                                          {"jsonl", FileKind::kJsonl}};
 
 std::string prefix_of(const std::string& source) {
   const size_t colon = source.find(':');
@@ -87,7 +91,7 @@ class SpecReader {
     try {
       switch (kind_) {
         case SourceKind::kArray:
-          open_array(data, read_file_source(file_));
+          open_array(data, with_dims_of_input(read_file_source(file_)));
           break;
         case SourceKind::kTokens:
           data.source = open_tokens();
@@ -137,7 +141,7 @@ class SpecReader {
   // name counts.
   void settle_file() {
     constexpr auto is_known = [](const Option& option) {
-      for (const char* key : {"rows", "scale", "shift", "split", "width", "array"})
+      for (const char* key : {"rows", "scale", "shift", "split", "width", "array", "column", "key"})
         if (option.key == key) return true;
       return false;
     };
@@ -223,10 +227,32 @@ class SpecReader {
       return parse_tokens(prefix == "text");
     }
     kind_ = SourceKind::kArray;
+    const char* taken = file_.kind == FileKind::kNpz     ? "array"
+                        : file_.kind == FileKind::kCsv   ? "column"
+                        : file_.kind == FileKind::kJsonl ? "key"
+                                                         : nullptr;
     std::vector<std::string> known = {"rows", "scale"};
-    if (file_.kind == FileKind::kNpz) known.emplace_back("array");
+    if (taken) known.insert(known.begin(), taken);
     check_options(known);
-    if (const std::string* array = find("array")) file_.array = *array;
+    const std::string* value = taken ? find(taken) : nullptr;
+    if (file_.kind == FileKind::kNpz && value) file_.array = *value;
+    if (file_.kind == FileKind::kCsv) parse_columns(value);
+    if (file_.kind == FileKind::kJsonl && (!value || value->empty()))
+      fail("the key is missing", fmt::format("jsonl:{},key=NAME takes the numbers of this key", file_.file));
+    if (file_.kind == FileKind::kJsonl) file_.columns = {*value};
+  }
+
+  // `a+b` names two columns.
+  void parse_columns(const std::string* names) {
+    if (names)
+      for (size_t begin = 0; begin <= names->size();) {
+        const size_t end = std::min(names->find('+', begin), names->size());
+        file_.columns.push_back(names->substr(begin, end - begin));
+        begin = end + 1;
+      }
+    if (!names || std::count(file_.columns.begin(), file_.columns.end(), "") > 0)
+      fail("the name of a column is missing",
+           fmt::format("csv:{0},column=NAME takes a column, and column=NAME+NAME several", file_.file));
   }
 
   // How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
@@ -237,12 +263,13 @@ class SpecReader {
     const std::string ending = path.extension().string();
     const std::string array = std::filesystem::path(path).replace_extension(".npy").string();
     const std::string dtype = !input_.dtype || is_float(*input_.dtype) ? "float32" : "int32";
-    if (ending == ".csv" || ending == ".tsv")
+    if (ending == ".tsv")
       return fmt::format(
-          "{} is not read; in Python, numpy.save('{}', numpy.loadtxt('{}', '{}', delimiter='{}')) makes "
+          "TSV is not read; in Python, numpy.save('{}', numpy.loadtxt('{}', '{}', delimiter='\\t')) makes "
           "an array of it: {}",
-          ending == ".csv" ? "CSV" : "TSV", array, path.string(), dtype, ending == ".csv" ? "," : "\\t",
-          array);
+          array, path.string(), dtype, array);
+    if (ending == ".csv") return fmt::format("csv:{},column=NAME takes a column of it", path.string());
+    if (ending == ".jsonl") return fmt::format("jsonl:{},key=NAME takes a key of it", path.string());
     for (const char* other : {".pt", ".pth", ".parquet", ".h5", ".hdf5"})
       if (ending == other)
         return fmt::format("{} files are not read; numpy.save('{}', array) stores one of its arrays", ending,
@@ -251,8 +278,8 @@ class SpecReader {
   }
 
   [[noreturn]] void unknown_source(const std::string& prefix) const {
-    std::string hint =
-        did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
+    std::string hint = did_you_mean(prefix.empty() ? source_ : prefix,
+                                    {"random", "idx", "text", "tokens", "csv", "jsonl", kPresentRows});
     std::error_code error;
     if (std::string array = conversion_hint(); !array.empty())
       hint = std::move(array);
@@ -368,6 +395,20 @@ class SpecReader {
     if (rows_->first >= last)
       fail(fmt::format("rows={} names no rows: {} has {}", *find("rows"), file_.file, available));
     return {rows_->first, last};
+  }
+
+  // Columns say how many numbers a row has, and not how they are arranged: a picture may come as 784 of them.
+  StoredArray with_dims_of_input(StoredArray array) const {
+    const bool is_plain = file_.kind == FileKind::kCsv || file_.kind == FileKind::kJsonl;
+    if (!is_plain || input_.dims.empty() || array.shape.size() > 2) return array;
+    std::vector<int64_t> shape = {array.shape[0]};
+    int64_t wanted = 1;
+    for (size_t i = 1; i < input_.dims.size(); ++i) {
+      shape.push_back(input_.dims[i].size);
+      wanted *= input_.dims[i].size;
+    }
+    if (wanted == (array.shape.size() > 1 ? array.shape[1] : 1)) array.shape = std::move(shape);
+    return array;
   }
 
   void open_array(InputData& data, StoredArray array) const {

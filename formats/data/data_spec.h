@@ -1,6 +1,7 @@
 #pragma once
 // The data sources of `--input NAME=SPEC` and of a model's `data`:
 //   FILE.npy   FILE.npz[,array=NAME]   idx:FILE   text:FILE   tokens:FILE[,width=2|4]
+//   csv:FILE,column=NAME[+NAME...]   jsonl:FILE,key=NAME
 //   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=   present
 // Files may be compressed by gzip, and a name with * or ? stands for several files. Files may be followed by
 // `,rows=A:B` (either end may be left out; a row of a text is one token); text and tokens also by `,shift=N` and
@@ -27,6 +28,7 @@ struct FedInput {
   std::string name;
   std::optional<DType> dtype = std::nullopt;  // if known, values must fit it
   Location at = {"--input", 0, 0, ""};
+  Dims dims = {};  // if known, rows that come without dimensions of their own get those of a row of the input
 };
 
 /// Throws UserError for a malformed spec, whatever its file holds. An ExpressionError without a message

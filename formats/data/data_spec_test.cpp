@@ -251,6 +251,25 @@ TEST_CASE("files of a pattern follow each other in the order of their names") {
         fmt::format("run: no file has a name like '{}'", folder / "none-*.npy"));
 }
 
+TEST_CASE("columns get the dimensions of the input") {
+  const ScratchFolder folder;
+  const std::string spec = "csv:" + folder.write("d,1.csv", "a,b 1,b 2,b 3,b 4\n1,2,3,4,5\n6,7,8,9,10\n");
+  const auto shape = [&](const std::string& options, const Dims& dims) {
+    const InputData data = read_input_data({"x", {}, {"--input", 0, 0, ""}, dims}, spec + options, kNames);
+    return std::get<StoredArray>(data.source).shape;
+  };
+  const Dims pictures = {{"batch", 7}, {"rows", 2}, {"cols", 2}};
+  CHECK(shape(",column=b*,scale=1/255", pictures) == std::vector<int64_t>{2, 2, 2});
+  CHECK(shape(",column=a", {{"batch", 7}, {"one", 1}}) == std::vector<int64_t>{2, 1});
+  CHECK(shape(",column=a,rows=1:", {{"batch", 7}}) == std::vector<int64_t>{2});
+  CHECK(shape(",column=a+b 4", pictures) == std::vector<int64_t>{2, 2});
+  const std::string lines = folder.write("d.jsonl", "{\"v\": [1, 2, 3, 4]}\n");
+  CHECK(std::get<StoredArray>(
+            read_input_data({"x", {}, {"--input", 0, 0, ""}, pictures}, "jsonl:" + lines + ",key=v", kNames)
+                .source)
+            .shape == std::vector<int64_t>{1, 2, 2});
+}
+
 TEST_CASE("a spec is checked against the dtype of its input, and without its file") {
   const auto said = [](const FedInput& input, const std::string& spec) -> std::string {
     try {
@@ -362,17 +381,25 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint("randm:normal") ==
         "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
   CHECK(complaint("x.csv") ==
-        "--input: error: x=x.csv: unknown source 'x.csv' (CSV is not read; in Python, numpy.save('x.npy', "
-        "numpy.loadtxt('x.csv', 'float32', delimiter=',')) makes an array of it: x.npy)");
-  CHECK(complaint("csv:x.csv")
-            .ends_with("(CSV is not read; in Python, numpy.save('x.npy', numpy.loadtxt('x.csv', 'float32', "
-                       "delimiter=',')) makes an "
-                       "array of it: x.npy)"));
+        "--input: error: x=x.csv: unknown source 'x.csv' (csv:x.csv,column=NAME takes a column of it)");
+  CHECK(complaint("x.tsv") ==
+        "--input: error: x=x.tsv: unknown source 'x.tsv' (TSV is not read; in Python, numpy.save('x.npy', "
+        "numpy.loadtxt('x.tsv', 'float32', delimiter='\\t')) makes an array of it: x.npy)");
+  CHECK(complaint("csv:x.csv") ==
+        "--input: error: x=csv:x.csv: the name of a column is missing (csv:x.csv,column=NAME takes a column, "
+        "and "
+        "column=NAME+NAME several)");
+  CHECK(complaint("csv:x.csv,column=a+").find("the name of a column is missing") != std::string::npos);
+  CHECK(complaint("csv:x.csv,colum=a").ends_with("(did you mean 'column'?)"));
+  CHECK(complaint("jsonl:x.jsonl") ==
+        "--input: error: x=jsonl:x.jsonl: the key is missing (jsonl:x.jsonl,key=NAME takes the numbers of "
+        "this key)");
   CHECK(complaint("d/x.pt").ends_with(
       "(.pt files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
   CHECK(complaint("x.bin") ==
         "--input: error: x=x.bin: unknown source 'x.bin' "
-        "(expected FILE.npy, FILE.npz, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, "
+        "(expected FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, idx:FILE, text:FILE, tokens:FILE, "
+        "random:normal, random:uniform, "
         "random:int,hi=N or present)");
   CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");
   CHECK(complaint("present,scale=2") ==

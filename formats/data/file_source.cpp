@@ -3,8 +3,10 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "formats/data/csv_reader.h"
 #include "formats/data/idx.h"
 #include "formats/data/joined_array.h"
+#include "formats/data/jsonl_reader.h"
 #include "formats/data/npy.h"
 #include "formats/data/token_file.h"
 
@@ -21,6 +23,10 @@ StoredArray read_one(const FileSource& source, const std::string& file) {
       return read_idx(file);
     case FileKind::kTokens:
       return read_tokens(file, source.token);
+    case FileKind::kCsv:
+      return read_csv(file, source.columns);
+    case FileKind::kJsonl:
+      return read_jsonl(file, source.columns.front());
   }
   throw InternalError("a kind of file is not read");
 }

@@ -2,19 +2,21 @@
 // The arrays that files hold, whatever kind of files these are.
 
 #include <string>
+#include <vector>
 
 #include "core/tensors/data.h"
 
 namespace mtfc {
 
-enum class FileKind { kNpy, kNpz, kIdx, kTokens };
+enum class FileKind { kNpy, kNpz, kIdx, kTokens, kCsv, kJsonl };
 
 /// What a source names: files of one kind, and what is taken from them.
 struct FileSource {
   FileKind kind = FileKind::kNpy;
-  std::string file;                    // or a pattern with * and ?
-  std::string array = "";              // of an .npz archive; "": its only one
-  StoredType token = StoredType::kU8;  // of kTokens
+  std::string file;                       // or a pattern with * and ?
+  std::string array = "";                 // of an .npz archive; "": its only one
+  StoredType token = StoredType::kU8;     // of kTokens
+  std::vector<std::string> columns = {};  // of kCsv: their names; of kJsonl: the key
 };
 
 /// Reads all that the source names; the arrays of several files follow each other along the first dimension. Throws

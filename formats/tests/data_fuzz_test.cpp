@@ -34,6 +34,7 @@ struct SeedFile {
   std::string prefix;  // "", "idx:"
   std::string ending;  // ".npy", ".safetensors" (not a source, but loaded), or "" for IDX
   std::string bytes;
+  std::string options = "";  // that follow the name of the file
 };
 
 std::string gzipped(const std::string& bytes) {
@@ -93,6 +94,27 @@ std::vector<SeedFile> packed_files() {
   files.push_back({"", ".npy.gz", gzipped(array)});
   files.push_back({"", ".npy.gz", gzipped(array) + gzipped(std::string(1000, 'x'))});
   files.push_back({"text:", ".txt", gzipped(std::string(100000, 'x'))});
+  return files;
+}
+
+// Tables as text.
+std::vector<SeedFile> table_files() {
+  std::vector<SeedFile> files;
+  std::string csv = "name,x,\"y, \"\"z\"\"\"\r\n";
+  std::string jsonl;
+  for (int i = 0; i < 30; ++i) {
+    csv += fmt::format("\"n {0}\",{0},{0}e-3\r\n", i);
+    jsonl += fmt::format("{{\"name\": \"n\", \"x\": [{}, 1.5, true]}}\n", i);
+  }
+  files.push_back({"csv:", ".csv", csv, ",column=x"});
+  files.push_back({"csv:", ".csv", csv, ",column=*"});
+  files.push_back({"csv:", ".csv", gzipped(csv), ",column=x"});
+  files.push_back({"csv:", ".csv", "x\n" + std::string(20000, '1') + "\n\"", ",column=x"});
+  files.push_back({"jsonl:", ".jsonl", "{\"x\": 1}\n{\"x\": 2.5}\n", ",key=x"});
+  files.push_back({"jsonl:", ".jsonl", "{\"x\": [[1, 2], [3, 4]]}\n{\"x\": [[1, 2], [3, -4]]}\n", ",key=x"});
+  files.push_back({"jsonl:", ".jsonl", jsonl, ",key=x"});
+  files.push_back(
+      {"jsonl:", ".jsonl", "{\"x\": " + std::string(5000, '[') + std::string(5000, ']') + "}", ",key=x"});
   return files;
 }
 
@@ -174,7 +196,8 @@ class MemoryFile {
  public:
   MemoryFile() : folder_(fs::temp_directory_path() / fmt::format("mtfc_data_fuzz.{}", getpid())) {
     fs::create_directories(folder_);
-    for (const char* ending : {".npy", ".npy.gz", ".npz", ".idx", ".txt", ".bin", ".safetensors"})
+    for (const char* ending :
+         {".npy", ".npy.gz", ".npz", ".idx", ".txt", ".bin", ".csv", ".jsonl", ".safetensors"})
       fs::create_symlink(fmt::format("/proc/self/fd/{}", number_), path(ending));
   }
   ~MemoryFile() {
@@ -245,7 +268,7 @@ void try_files(const std::vector<SeedFile>& seeds) {
     file.fill(bytes);
     guard.watch(seed);
     bool is_read = false;
-    const std::string problem = problem_with(good.prefix + file.path(ending), is_read);
+    const std::string problem = problem_with(good.prefix + file.path(ending) + good.options, is_read);
     read += is_read;
     if (problem.empty()) continue;
     ++failed;
@@ -262,11 +285,16 @@ void try_files(const std::vector<SeedFile>& seeds) {
 
 TEST_CASE("mutants of sources are taken apart or refused as the user's") {
   const int64_t cases = setting("MTFC_CASES", kCases), first = first_seed();
-  const std::vector<std::string> sources = {
-      "random:normal,scale=1/255",         "random:uniform,lo=-1,hi=1/2",
-      "random:int,lo=0,hi=min(vocab, 50)", "/none.npy,rows=0:vocab",
-      "idx:/none,rows=1:,scale=2",         "text:/none,shift=1,split=train",
-      "/none.npz,array=x,rows=:3",         "/none-*.npy.gz"};
+  const std::vector<std::string> sources = {"random:normal,scale=1/255",
+                                            "random:uniform,lo=-1,hi=1/2",
+                                            "random:int,lo=0,hi=min(vocab, 50)",
+                                            "/none.npy,rows=0:vocab",
+                                            "idx:/none,rows=1:,scale=2",
+                                            "text:/none,shift=1,split=train",
+                                            "/none.npz,array=x,rows=:3",
+                                            "/none-*.npy.gz",
+                                            "csv:/none,column=a+b*",
+                                            "jsonl:/none,key=x,scale=2"};
   const NameLookup lookup = lookup_of(Dims{{"vocab", 100}});
   const Vocabulary none;
   int64_t accepted = 0;
@@ -296,6 +324,10 @@ TEST_CASE("mutants of data files are read or refused with a message") {
 
 TEST_CASE("mutants of packed files are read or refused with a message") {
   try_files(packed_files());
+}
+
+TEST_CASE("mutants of tables are read or refused with a message") {
+  try_files(table_files());
 }
 
 TEST_CASE("mutants of .safetensors files are read or refused with a message") {
