@@ -101,6 +101,8 @@ A model may name sources itself, under the key "data". SPEC is one of these:
 * idx:FILE :: the same, from a file in IDX, the format of MNIST
 * csv:FILE,column=NAME :: a column of numbers; NAME+NAME is several, and pixel* all with such a name
 * jsonl:FILE,key=NAME :: the number, or the list of numbers, that the object on each line has for a key
+* images:FOLDER :: the PNG and JPEG files in it, as large as the input; scale=1/255 gives numbers up to 1
+* labels:FOLDER :: for each of these images, the number of its folder, in the order of the names of folders
 * text:FILE :: the bytes of a file as tokens 0 to 255, in windows as long as a row of the input
 * tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4, in windows
 * random:normal, random:uniform, random:int,hi=N :: random numbers, new at each step

@@ -39,7 +39,7 @@ void add_input_option(CommandLine& line, RunOptions& options) {
   line.add_option(
       "--input NAME=SPEC", options.inputs,
       "data for an input: FILE.npy, FILE.npz[,array=NAME], csv:FILE,column=NAME, jsonl:FILE,key=NAME, "
-      "idx:FILE, text:FILE, tokens:FILE[,width=2|4], "
+      "images:FOLDER, labels:FOLDER, idx:FILE, text:FILE, tokens:FILE[,width=2|4], "
       "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
       ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
       "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "

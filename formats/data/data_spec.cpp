@@ -19,7 +19,8 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kForms =
-    "FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, idx:FILE, text:FILE, tokens:FILE, random:normal, "
+    "FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, images:FOLDER, labels:FOLDER, idx:FILE, text:FILE, "
+    "tokens:FILE, random:normal, "
     "random:uniform, "
     "random:int,hi=N or present";
 
@@ -52,11 +53,10 @@ bool is_option(std::string_view part) {
 constexpr std::pair<const char*, FileKind> kEndings[] = {
     {".npy", FileKind::kNpy}, {".npy.gz", FileKind::kNpy}, {".npz", FileKind::kNpz}};
 // Files whose kind is named, as in `idx:FILE`.
-constexpr std::pair<const char*, FileKind> kPrefixes[] = {{"idx", FileKind::kIdx},
-                                                          {"text", FileKind::kTokens},
-                                                          {"tokens", FileKind::kTokens},
-                                                          {"csv", FileKind::kCsv},
-                                                          {"jsonl", FileKind::kJsonl}};
+constexpr std::pair<const char*, FileKind> kPrefixes[] = {
+    {"idx", FileKind::kIdx},      {"text", FileKind::kTokens}, {"tokens", FileKind::kTokens},
+    {"csv", FileKind::kCsv},      {"jsonl", FileKind::kJsonl}, {"images", FileKind::kImages},
+    {"labels", FileKind::kLabels}};
 
 std::string prefix_of(const std::string& source) {
   const size_t colon = source.find(':');
@@ -150,7 +150,8 @@ class SpecReader {
       const std::optional<FileSource> file = file_of(source);
       std::error_code error;
       if (file && std::all_of(next, options_.end(), is_known) &&
-          std::filesystem::is_regular_file(file->file, error)) {
+          (is_folder(file->kind) ? std::filesystem::is_directory(file->file, error)
+                                 : std::filesystem::is_regular_file(file->file, error))) {
         source_ = source;
         options_.erase(options_.begin(), next);
         return;
@@ -207,7 +208,9 @@ class SpecReader {
       parse_random();
     } else if (const std::optional<FileSource> file = file_of(source_)) {
       file_ = *file;
-      if (file_.file.empty()) fail("the name of the file is missing");
+      file_.dims = input_.dims;
+      if (file_.file.empty())
+        fail(fmt::format("the name of the {} is missing", is_folder(file_.kind) ? "folder" : "file"));
       parse_file(prefix);
     } else if (source_ == kPresentRows) {
       kind_ = SourceKind::kPresent;
@@ -278,8 +281,9 @@ class SpecReader {
   }
 
   [[noreturn]] void unknown_source(const std::string& prefix) const {
-    std::string hint = did_you_mean(prefix.empty() ? source_ : prefix,
-                                    {"random", "idx", "text", "tokens", "csv", "jsonl", kPresentRows});
+    std::string hint =
+        did_you_mean(prefix.empty() ? source_ : prefix,
+                     {"random", "idx", "text", "tokens", "csv", "jsonl", "images", "labels", kPresentRows});
     std::error_code error;
     if (std::string array = conversion_hint(); !array.empty())
       hint = std::move(array);

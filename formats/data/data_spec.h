@@ -1,7 +1,7 @@
 #pragma once
 // The data sources of `--input NAME=SPEC` and of a model's `data`:
 //   FILE.npy   FILE.npz[,array=NAME]   idx:FILE   text:FILE   tokens:FILE[,width=2|4]
-//   csv:FILE,column=NAME[+NAME...]   jsonl:FILE,key=NAME
+//   csv:FILE,column=NAME[+NAME...]   jsonl:FILE,key=NAME   images:FOLDER   labels:FOLDER
 //   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=   present
 // Files may be compressed by gzip, and a name with * or ? stands for several files. Files may be followed by
 // `,rows=A:B` (either end may be left out; a row of a text is one token); text and tokens also by `,shift=N` and

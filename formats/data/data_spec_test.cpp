@@ -398,7 +398,8 @@ TEST_CASE("malformed specs are the user's") {
       "(.pt files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
   CHECK(complaint("x.bin") ==
         "--input: error: x=x.bin: unknown source 'x.bin' "
-        "(expected FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, idx:FILE, text:FILE, tokens:FILE, "
+        "(expected FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, images:FOLDER, labels:FOLDER, idx:FILE, "
+        "text:FILE, tokens:FILE, "
         "random:normal, random:uniform, "
         "random:int,hi=N or present)");
   CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");

@@ -5,6 +5,7 @@
 #include "core/diagnostics/error.h"
 #include "formats/data/csv_reader.h"
 #include "formats/data/idx.h"
+#include "formats/data/image_folder.h"
 #include "formats/data/joined_array.h"
 #include "formats/data/jsonl_reader.h"
 #include "formats/data/npy.h"
@@ -27,13 +28,22 @@ StoredArray read_one(const FileSource& source, const std::string& file) {
       return read_csv(file, source.columns);
     case FileKind::kJsonl:
       return read_jsonl(file, source.columns.front());
+    case FileKind::kImages:
+      return read_images(file, source.dims);
+    case FileKind::kLabels:
+      return read_image_labels(file);
   }
   throw InternalError("a kind of file is not read");
 }
 
 }  // namespace
 
+bool is_folder(FileKind kind) {
+  return kind == FileKind::kImages || kind == FileKind::kLabels;
+}
+
 StoredArray read_file_source(const FileSource& source) {
+  if (is_folder(source.kind)) return read_one(source, source.file);
   std::vector<StoredArray> arrays;
   for (const std::string& file : files_of_pattern(source.file)) arrays.push_back(read_one(source, file));
   return joined(std::move(arrays), source.file);

@@ -5,19 +5,24 @@
 #include <vector>
 
 #include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 
-enum class FileKind { kNpy, kNpz, kIdx, kTokens, kCsv, kJsonl };
+enum class FileKind { kNpy, kNpz, kIdx, kTokens, kCsv, kJsonl, kImages, kLabels };
 
 /// What a source names: files of one kind, and what is taken from them.
 struct FileSource {
   FileKind kind = FileKind::kNpy;
-  std::string file;                       // or a pattern with * and ?
+  std::string file;                       // or a pattern with * and ?, or a folder
   std::string array = "";                 // of an .npz archive; "": its only one
   StoredType token = StoredType::kU8;     // of kTokens
   std::vector<std::string> columns = {};  // of kCsv: their names; of kJsonl: the key
+  Dims dims = {};                         // of kImages: those of the input
 };
+
+/// Returns whether a source of this kind is a folder.
+bool is_folder(FileKind kind);
 
 /// Reads all that the source names; the arrays of several files follow each other along the first dimension. Throws
 /// UnreadableFile and RunError.

@@ -14,12 +14,15 @@
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/data.h"
+#include "core/testing/checkout.h"
+#include "core/testing/scratch_folder.h"
 #include "core/testing/settings.h"
 #include "formats/data/data_spec.h"
 #include "formats/data/npy.h"
 #include "formats/data/safetensors.h"
 #include "formats/testing/fuzz_guard.h"
 #include "formats/testing/mutation.h"
+#include "formats/testing/png_bytes.h"
 #include "formats/testing/zip_bytes.h"
 
 namespace mtfc::data_fuzz_test {
@@ -118,6 +121,19 @@ std::vector<SeedFile> table_files() {
   return files;
 }
 
+// Images of 3 x 2 pixels, each the only one in its folder.
+std::vector<SeedFile> image_files() {
+  std::vector<SeedFile> files;
+  files.push_back({"images:", ".png", png_bytes(3, 2, kGreyPng, "abcdef")});
+  files.push_back({"images:", ".png", png_bytes(3, 2, kColourPng, std::string(18, 'x'))});
+  files.push_back({"images:", ".png", png_bytes(3, 2, kTransparentPng, std::string(24, 'x'))});
+  files.push_back({"images:", ".png", png_bytes(30000, 30000, kGreyPng, "")});
+  for (const char* name : {"grey", "red", "print"})
+    files.push_back(
+        {"images:", ".png", contents(fmt::format("{}/testdata/images/{}.jpg", kSourceFolder, name))});
+  return files;
+}
+
 std::vector<SeedFile> seed_files() {
   std::vector<SeedFile> files;
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool})
@@ -199,6 +215,8 @@ class MemoryFile {
     for (const char* ending :
          {".npy", ".npy.gz", ".npz", ".idx", ".txt", ".bin", ".csv", ".jsonl", ".safetensors"})
       fs::create_symlink(fmt::format("/proc/self/fd/{}", number_), path(ending));
+    fs::create_directory(folder());
+    fs::create_symlink(fmt::format("/proc/self/fd/{}", number_), folder() + "/case.png");
   }
   ~MemoryFile() {
     fs::remove_all(folder_);
@@ -208,6 +226,8 @@ class MemoryFile {
   MemoryFile& operator=(const MemoryFile&) = delete;
 
   std::string path(const std::string& ending) const { return (folder_ / ("case" + ending)).string(); }
+  /// A folder that has the file as an image.
+  std::string folder() const { return (folder_ / "images").string(); }
   void fill(const std::string& bytes) const {
     REQUIRE(ftruncate(number_, 0) == 0);
     REQUIRE(pwrite(number_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
@@ -227,6 +247,9 @@ uint64_t sum_of(const StoredArray& array) {
   return sum;
 }
 
+// The input, which images must fit.
+const Dims kInput = {{"batch", 1}, {"height", 2}, {"width", 3}, {"channels", 3}};
+
 // Returns "" if the file was properly read or refused.
 std::string problem_with(const std::string& spec, bool& read) {
   try {
@@ -234,7 +257,7 @@ std::string problem_with(const std::string& spec, bool& read) {
       for (const auto& [name, array] : read_safetensors(spec).tensors) read = sum_of(array) < UINT64_MAX;
       return "";
     }
-    const InputData data = read_input_data({"x"}, spec, {});
+    const InputData data = read_input_data({"x", {}, {"--input", 0, 0, ""}, kInput}, spec, {});
     if (const auto* array = std::get_if<StoredArray>(&data.source)) read = sum_of(*array) < UINT64_MAX;
   } catch (const RunError& error) {
     const std::string text = error.what();
@@ -268,7 +291,8 @@ void try_files(const std::vector<SeedFile>& seeds) {
     file.fill(bytes);
     guard.watch(seed);
     bool is_read = false;
-    const std::string problem = problem_with(good.prefix + file.path(ending) + good.options, is_read);
+    const std::string problem = problem_with(
+        good.prefix + (good.prefix == "images:" ? file.folder() : file.path(ending)) + good.options, is_read);
     read += is_read;
     if (problem.empty()) continue;
     ++failed;
@@ -324,6 +348,10 @@ TEST_CASE("mutants of data files are read or refused with a message") {
 
 TEST_CASE("mutants of packed files are read or refused with a message") {
   try_files(packed_files());
+}
+
+TEST_CASE("mutants of images are read or refused with a message") {
+  try_files(image_files());
 }
 
 TEST_CASE("mutants of tables are read or refused with a message") {
