@@ -55,7 +55,8 @@ int run(const RunOptions& options) {
     data.dtype = preparation.dtype();
   };
   execution.run = [&](const Program& program, Comm& comm) {
-    return run_program(program, options, std::move(data), comm, {preparation.hardware(), begin});
+    return run_program(program, options, std::move(data), comm,
+                       {preparation.hardware(), begin, preparation.loss()});
   };
   return execute(options, execution);
 }

@@ -16,6 +16,7 @@
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_files.h"
 #include "core/cost/cost.h"
+#include "core/model/cross_entropy.h"
 #include "core/model/entry_points.h"
 
 namespace mtfc {
@@ -23,13 +24,14 @@ namespace {
 
 // Returns a saved program unchanged, or compiles a model for the layout.
 Program program_of(const Sources& sources, const RunOptions& options, const Hardware* hardware,
-                   std::vector<Diagnostic>& warnings) {
+                   LanguageLoss& loss, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.hardware = hardware;
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
   if (options.prediction) compile_options.keep = options.prediction->tensors;
   const auto within_limit = [&](const Model& whole, const Layout& layout) {
+    loss = {mean_cross_entropy(whole), whole.decode.has_value()};
     Model model = reduced_to(whole, options.evaluate ? "evaluate" : "");
     if (options.prediction) model = for_prediction(std::move(model), *options.prediction);
     FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
@@ -81,7 +83,7 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
   sets_ = all_settings(sources.defaults.sets, options_.model.sets);
   dtype_ = dtype_of(sources, options_.model);
   if (!options_.hardware.empty()) hardware_ = parsed_profile(options_.hardware, sources.hardware_text);
-  Program program = program_of(sources, options_, hardware(), warnings);
+  Program program = program_of(sources, options_, hardware(), loss_, warnings);
   for (Diagnostic& idle : idle_warnings(program, main_entry(program, options_.evaluate)))
     warnings.push_back(std::move(idle));
   if (hardware_)

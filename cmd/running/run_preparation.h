@@ -14,6 +14,7 @@
 #include "cmd/options/model_options.h"
 #include "cmd/running/run_options.h"
 #include "cmd/running/stored_settings.h"
+#include "cmd/running/training.h"
 #include "core/cost/hardware.h"
 #include "core/program/program.h"
 
@@ -36,6 +37,8 @@ class RunPreparation {
   /// NAME=VALUE: all settings that the program was compiled with.
   const std::vector<std::string>& sets() const { return sets_; }
   const std::optional<std::string>& dtype() const { return dtype_; }
+  /// That of the model; nothing for a saved program.
+  const LanguageLoss& loss() const { return loss_; }
 
  private:
   bool continues() const;
@@ -45,6 +48,7 @@ class RunPreparation {
   std::optional<Hardware> hardware_;
   std::vector<std::string> sets_;
   std::optional<std::string> dtype_;
+  LanguageLoss loss_;
 };
 
 }  // namespace mtfc

@@ -154,6 +154,24 @@ void tell_earlier(const ProgramRun& run, const RunLog& log) {
     std::cerr << fmt::format("the metrics of an earlier run are kept as '{}'\n", log.earlier_metrics());
 }
 
+// The means, with the perplexity of a language model behind its loss, unless the model has an output of that name.
+std::vector<NamedNumber> with_perplexity(const ProgramRun& run, std::vector<NamedNumber> means) {
+  const std::string name = "perplexity";
+  const LanguageLoss& language = run.measures.loss;
+  const bool is_language =
+      language.generates ||
+      std::any_of(run.data.inputs.begin(), run.data.inputs.end(),
+                  [](const InputData& input) { return std::holds_alternative<TokenSource>(input.source); });
+  const auto named = [&](const std::string& wanted) {
+    return std::find_if(means.begin(), means.end(),
+                        [&](const NamedNumber& mean) { return mean.first == wanted; });
+  };
+  const auto loss = named(language.output);
+  if (!is_language || loss == means.end() || named(name) != means.end()) return means;
+  means.insert(loss + 1, {name, std::exp(to_double(loss->second))});
+  return means;
+}
+
 MeanRunTime run_evaluation(const ProgramRun& run) {
   tell_beginning(run, "");
   RunLog log(run.options, run.processes().is_root(), 0);
@@ -169,7 +187,7 @@ MeanRunTime run_evaluation(const ProgramRun& run) {
   figures.samples_per_second = static_cast<double>(evaluation.rows) / figures.step_time;
   figures.wall_time = run.measures.begin.seconds();
   log.write_evaluation(evaluation.means, figures);
-  tell_means(run, evaluation.means, "");
+  tell_means(run, with_perplexity(run, evaluation.means), "");
   MeanRunTime time;
   add_times(run, evaluation, time);
   return time;

@@ -3,6 +3,8 @@
 //
 // All ranks execute it alike; one speaks. Between steps the ranks agree on whether to stop (Ctrl-C).
 
+#include <string>
+
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_options.h"
 #include "cmd/running/run_times.h"
@@ -12,12 +14,19 @@
 
 namespace mtfc {
 
+/// The loss of a model whose exponential is a perplexity if it is a language model.
+struct LanguageLoss {
+  std::string output = {};  // mean_cross_entropy() (core/model/cross_entropy.h)
+  bool generates = false;  // the model has `decode`, so it is one; otherwise it is one if its data are tokens
+};
+
 /// The clock and the profile by which a run is judged.
 struct RunMeasures {
   // That times are predicted for, and whose peak rates the MFU is of; without it, the MFU is of rates that the run
   // measures.
   const Hardware* hardware = nullptr;
   RunClock begin;  // of the process
+  LanguageLoss loss = {};
 };
 
 /// Runs `program` as `options` say. Throws UserError and RunError.

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -137,6 +139,31 @@ TEST_CASE("messages about held-out data name the option") {
         "'images', which takes 8 at a time (--set batch=5 fits the model to it)\n");
   CHECK(said("9").find("evaluation takes whole batches of 8: 1 row of --valid is left out\n") !=
         std::string::npos);
+}
+
+TEST_CASE("the perplexity of a language model stands beside its loss") {
+  const auto printed = [](const std::string& arguments) {
+    const Outcome outcome =
+        outcome_of(fmt::format("cd '{}/models' && '{}' run {} --evaluate 2>/dev/null </dev/null",
+                               kSourceFolder, kTestedProgram, arguments));
+    CHECK(outcome.code == 0);
+    return outcome.text;
+  };
+  const std::string text = "text:../formats/model.md";
+  double loss = 0, perplexity = 0;
+  const std::string chars = printed(fmt::format(
+      "char_lm.json --input tokens={0} --input targets={0},shift=1 --mesh a:2 --layout batch:a", text));
+  REQUIRE(std::sscanf(chars.c_str(), "loss %lf perplexity %lf bits_per_byte", &loss, &perplexity) == 2);
+  CHECK(perplexity == doctest::Approx(std::exp(loss)).epsilon(1e-4));
+  CHECK(printed(fmt::format("byte_mlp.json --input bytes={0} --input labels={0},shift=length", text))
+            .find("perplexity") != std::string::npos);
+  // A classifier has none, and neither have random labels of one.
+  CHECK(printed("mnist.json").find("perplexity") == std::string::npos);
+  // A model may have its own.
+  const std::string translation = printed("transformer_encdec.json --set layers=1 --set batch=2");
+  const size_t first = translation.find("perplexity");
+  CHECK(first != std::string::npos);
+  CHECK(translation.find("perplexity", first + 1) == std::string::npos);
 }
 
 // x has the squares of 0 to 9. `double` is 2 x, `table` 3 x in each of 3 columns with the rows along the second
