@@ -58,8 +58,8 @@ struct StoredArray {
   const std::byte* data = nullptr;
   FileSample sample = {};                 // of the whole file; `file` is the array's name in messages
   std::optional<uint64_t> checksum = {};  // given by the file; see runtime/compute/checksum.h
-  // Arrays whose elements follow each other: those of several files along the first dimension, or parts of tensors of which
-  // a variable consists. `data` is null then.
+  // Arrays whose elements follow each other: of several files, or of tensors of which a variable
+  // consists. `data` is null then.
   std::shared_ptr<const std::vector<ArrayPart>> parts = {};
 };
 
