@@ -20,8 +20,8 @@ std::span<const Command* const> all_commands() {
       &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
       &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kImportCommand,
       &kManCommand,       &kOpsCommand,     &kPredictCommand,  &kReportCommand,     &kRunCommand,
-      &kSchemaCommand,    &kSearchCommand,  &kShowCommand,     &kSlurmCommand,      &kVerifyCommand,
-      &kWeightsCommand};
+      &kSchemaCommand,    &kSearchCommand,  &kShowCommand,     &kSlurmCommand,      &kTokenizeCommand,
+      &kVerifyCommand,    &kWeightsCommand};
   return kCommands;
 }
 

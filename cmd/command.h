@@ -45,6 +45,7 @@ extern const Command kSchemaCommand;
 extern const Command kSearchCommand;
 extern const Command kShowCommand;
 extern const Command kSlurmCommand;
+extern const Command kTokenizeCommand;
 extern const Command kVerifyCommand;
 extern const Command kWeightsCommand;
 

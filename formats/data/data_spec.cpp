@@ -330,7 +330,9 @@ class SpecReader {
     const std::string* width = find("width");
     if (width && *width != "2" && *width != "4")
       fail(fmt::format("'{}' is not a token width", *width), "2 or 4 bytes");
-    if (width && *width == "4") file_.token = StoredType::kU32;
+    // mtfc tokenize names the width in the ending.
+    const bool is_wide = file_.file.ends_with(".u32") || file_.file.ends_with(".u32.gz");
+    if (width ? *width == "4" : !text && is_wide) file_.token = StoredType::kU32;
   }
 
   void parse_random() {

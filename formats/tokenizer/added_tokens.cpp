@@ -101,19 +101,20 @@ int32_t AddedTokens::size() const {
   return by_id_.empty() ? 0 : by_id_.rbegin()->first + 1;
 }
 
-bool AddedTokens::keep_line_starts() const {
+bool AddedTokens::keep_line_starts(bool prepends) const {
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const std::string& text = normalized_[i];
     if (text.empty()) continue;
     for (size_t at = 0; at + 1 < text.size(); ++at)
       if (text[at] == '\n' && is_letter(text[at + 1])) return false;
     if (tokens_[i].strips_left && is_letter(text.front())) return false;
-    if (tokens_[i].is_word && text.back() == '\n') return false;
+    if ((tokens_[i].is_word || prepends) && text.back() == '\n') return false;
+    if (tokens_[i].strips_right && prepends) return false;
   }
   return true;
 }
 
-std::vector<AddedToken> read_added_tokens(const Cursor& json, const Vocabulary& vocabulary) {
+std::vector<AddedToken> read_added_tokens(const Cursor& json, const TokenVocabulary& vocabulary) {
   std::vector<AddedToken> tokens;
   for (const Cursor& item : json.items("a list of added tokens")) {
     if (!item.check_keys({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}))

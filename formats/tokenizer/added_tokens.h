@@ -41,11 +41,16 @@ class AddedTokens {
   std::vector<TextPart> split(std::string_view text, bool is_normalized) const;
 
   const AddedToken* find(int32_t id) const;
+  /// The text of the token: its content, as the normalizer makes it if the token is normalized.
+  const std::string& text(const AddedToken& token) const {
+    return normalized_[static_cast<size_t>(&token - tokens_.data())];
+  }
   const AddedToken* find(std::string_view content) const;
   /// The largest id and one more.
   int32_t size() const;
-  /// True if no token is found in another way where a text is cut between a line feed and an ASCII letter.
-  bool keep_line_starts() const;
+  /// True if no token is found in another way where a text is cut between a line feed and an ASCII letter. `prepends`:
+  /// something is put in front of what follows a token, so that none may take in the line feed.
+  bool keep_line_starts(bool prepends) const;
 
  private:
   bool has_any(bool is_normalized) const { return !tries_[is_normalized ? 1 : 0].is_empty(); }
@@ -57,6 +62,6 @@ class AddedTokens {
 };
 
 /// Reads the list `added_tokens` of a tokenizer.json. Mistakes are recorded in the cursor's sink.
-std::vector<AddedToken> read_added_tokens(const Cursor& json, const Vocabulary& vocabulary);
+std::vector<AddedToken> read_added_tokens(const Cursor& json, const TokenVocabulary& vocabulary);
 
 }  // namespace mtfc

@@ -69,7 +69,7 @@ class NeighbourSet {
 
 class BpeModel : public TokenModel {
  public:
-  BpeModel(Vocabulary vocabulary, const std::vector<TokenPair>& merges, const BpeSettings& settings);
+  BpeModel(TokenVocabulary vocabulary, const std::vector<TokenPair>& merges, const BpeSettings& settings);
 
   void encode(std::string_view word, ModelMemory& memory, std::vector<int32_t>& ids) const override;
   bool parts_at(uint32_t left, uint32_t right) const override {
@@ -108,12 +108,13 @@ class BpeModel : public TokenModel {
   std::unordered_map<uint32_t, int32_t> characters_;  // ids of the other characters
 };
 
-BpeModel::BpeModel(Vocabulary vocabulary, const std::vector<TokenPair>& merges, const BpeSettings& settings)
+BpeModel::BpeModel(TokenVocabulary vocabulary, const std::vector<TokenPair>& merges,
+                   const BpeSettings& settings)
     : TokenModel(std::move(vocabulary)),
       settings_(settings),
       merges_(merges),
       direct_(kDirectCharacters, -1) {
-  const Vocabulary& tokens = this->vocabulary();
+  const TokenVocabulary& tokens = this->vocabulary();
   for (const auto& [token, id] : tokens.ids()) {
     if (token.empty()) continue;
     CodePoint last = code_point_at(token, 0);
@@ -299,7 +300,7 @@ void BpeModel::encode(std::string_view word, ModelMemory& memory, std::vector<in
 
 }  // namespace
 
-std::unique_ptr<TokenModel> make_bpe_model(Vocabulary vocabulary, const std::vector<TokenPair>& merges,
+std::unique_ptr<TokenModel> make_bpe_model(TokenVocabulary vocabulary, const std::vector<TokenPair>& merges,
                                            const BpeSettings& settings) {
   return std::make_unique<BpeModel>(std::move(vocabulary), merges, settings);
 }

@@ -27,7 +27,7 @@ struct TokenPair {
 };
 
 /// The merges in the order of their ranks. A pair that is there twice has the later rank.
-std::unique_ptr<TokenModel> make_bpe_model(Vocabulary vocabulary, const std::vector<TokenPair>& merges,
+std::unique_ptr<TokenModel> make_bpe_model(TokenVocabulary vocabulary, const std::vector<TokenPair>& merges,
                                            const BpeSettings& settings);
 
 }  // namespace mtfc

@@ -24,8 +24,8 @@ Cursor member(const Cursor& json, const JsonMember& entry) {
 
 // The tokens of an object of ids. Cursors are only made for mistakes, because there are hundreds of thousands of
 // entries.
-Vocabulary read_vocabulary(const Cursor& model) {
-  Vocabulary vocabulary;
+TokenVocabulary read_vocabulary(const Cursor& model) {
+  TokenVocabulary vocabulary;
   const auto json = model.require("vocab");
   if (!json) return vocabulary;
   if (!json->is(JsonKind::kObject)) {
@@ -65,7 +65,7 @@ std::optional<std::pair<std::string_view, std::string_view>> merged_tokens(const
   return std::pair<std::string_view, std::string_view>(left.text, right.text);
 }
 
-std::vector<TokenPair> read_merges(const Cursor& model, const Vocabulary& vocabulary,
+std::vector<TokenPair> read_merges(const Cursor& model, const TokenVocabulary& vocabulary,
                                    const std::string& prefix) {
   std::vector<TokenPair> pairs;
   const auto json = model.require("merges");
@@ -112,7 +112,7 @@ ModelPointer read_bpe_model(const Cursor& json) {
   settings.fuse_unknown = flag_of(json, "fuse_unk", false);
   settings.byte_fallback = flag_of(json, "byte_fallback", false);
   settings.ignore_merges = flag_of(json, "ignore_merges", false);
-  Vocabulary vocabulary = read_vocabulary(json);
+  TokenVocabulary vocabulary = read_vocabulary(json);
   if (json.sink().failed()) return nullptr;
   if (settings.unknown && !vocabulary.id(*settings.unknown))
     json.find("unk_token")->error(fmt::format("the token '{}' is not in the vocabulary", *settings.unknown));
@@ -129,7 +129,7 @@ ModelPointer read_word_piece_model(const Cursor& json) {
   const int64_t longest =
       integer_of(json, "max_input_chars_per_word", static_cast<int64_t>(settings.longest_word));
   settings.longest_word = static_cast<size_t>(std::max<int64_t>(longest, 0));
-  Vocabulary vocabulary = read_vocabulary(json);
+  TokenVocabulary vocabulary = read_vocabulary(json);
   if (json.sink().failed()) return nullptr;
   return make_word_piece_model(std::move(vocabulary), settings);
 }
@@ -137,7 +137,7 @@ ModelPointer read_word_piece_model(const Cursor& json) {
 ModelPointer read_word_level_model(const Cursor& json) {
   json.check_keys({"type", "unk_token", "vocab"});
   const std::string unknown = string_of(json, "unk_token", "<unk>");
-  Vocabulary vocabulary = read_vocabulary(json);
+  TokenVocabulary vocabulary = read_vocabulary(json);
   if (json.sink().failed()) return nullptr;
   return make_word_level_model(std::move(vocabulary), unknown);
 }
@@ -162,7 +162,7 @@ ModelPointer read_unigram_model(const Cursor& json) {
     list->error(fmt::format("a vocabulary has at most {} tokens", kLargestTokenId));
     return nullptr;
   }
-  Vocabulary vocabulary;
+  TokenVocabulary vocabulary;
   std::vector<double> scores;
   vocabulary.reserve(items.size(), static_cast<int32_t>(items.size()) - 1);
   for (size_t i = 0; i < items.size(); ++i) {

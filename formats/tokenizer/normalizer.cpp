@@ -101,6 +101,7 @@ class Prepend : public Normalizer {
     if (!section.text.empty() && !section.continues) section.text.insert(0, text_);
   }
   bool keeps_line_starts() const override { return true; }
+  bool prepends() const override { return true; }
 
  private:
   std::string text_;
@@ -250,6 +251,9 @@ class NormalizerSequence : public Normalizer {
   bool keeps_line_starts() const override {
     return std::all_of(steps_.begin(), steps_.end(),
                        [](const auto& step) { return step->keeps_line_starts(); });
+  }
+  bool prepends() const override {
+    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->prepends(); });
   }
 
  private:

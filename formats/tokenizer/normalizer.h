@@ -26,6 +26,8 @@ class Normalizer {
   /// True if a text may be cut between a line feed and an ASCII letter: both stay what they are, and each of the parts
   /// becomes the same alone, the second one as a text that continues.
   virtual bool keeps_line_starts() const { return false; }
+  /// True if something is put in front of each section.
+  virtual bool prepends() const { return false; }
 };
 
 /// Reads the object `normalizer` of a tokenizer.json. Records mistakes in the cursor's sink, and returns nullptr then.

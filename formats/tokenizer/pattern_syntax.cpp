@@ -15,6 +15,24 @@ namespace {
 constexpr std::string_view kSpaces = "\\t-\\r\\x{85}\\p{Z}";
 constexpr std::string_view kWords = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kHexDigits = "0-9a-fA-F";
+// Oniguruma's \w has some digits and fractions of Latin-1 where it stands outside of brackets.
+constexpr std::string_view kSingleWords =
+    "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
+
+// The classes of POSIX, which are named in brackets.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kPosixClasses = {{
+    {"alpha", "\\p{Alphabetic}"},
+    {"alnum", "\\p{Alphabetic}\\p{Nd}"},
+    {"blank", "\\t\\p{Zs}"},
+    {"cntrl", "\\p{Cc}"},
+    {"digit", "\\p{Nd}"},
+    {"lower", "\\p{Lowercase}"},
+    {"punct", "\\p{P}\\p{S}"},
+    {"space", kSpaces},
+    {"upper", "\\p{Uppercase}"},
+    {"word", kWords},
+    {"xdigit", kHexDigits},
+}};
 
 // Names of properties in Oniguruma, and in PCRE2.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kProperties = {{
@@ -69,6 +87,7 @@ class SyntaxRewriter {
   std::string property();
   std::string code_escape();
   std::string escape_in_class();
+  std::string_view posix_class();
   std::string bracket_class();
   void add_class_member(ClassPart& part);
   ClassPart class_part();
@@ -140,10 +159,10 @@ void SyntaxRewriter::rewrite_escape() {
       result_ += fmt::format("[^{}]", kSpaces);
       break;
     case 'w':
-      result_ += fmt::format("[{}]", kWords);
+      result_ += fmt::format("[{}]", kSingleWords);
       break;
     case 'W':
-      result_ += fmt::format("[^{}]", kWords);
+      result_ += fmt::format("[^{}]", kSingleWords);
       break;
     case 'h':
       result_ += fmt::format("[{}]", kHexDigits);
@@ -152,10 +171,10 @@ void SyntaxRewriter::rewrite_escape() {
       result_ += fmt::format("[^{}]", kHexDigits);
       break;
     case 'b':
-      result_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWords);
+      result_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kSingleWords);
       break;
     case 'B':
-      result_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWords);
+      result_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kSingleWords);
       break;
     default:
       result_ += text_.substr(at_, 1 + length);
@@ -213,14 +232,23 @@ std::string SyntaxRewriter::escape_in_class() {
   return std::string(c == 's' ? kSpaces : c == 'w' ? kWords : c == 'h' ? kHexDigits : same);
 }
 
+// [:alpha:]
+std::string_view SyntaxRewriter::posix_class() {
+  const size_t end = std::min(text_.find(":]", at_), text_.size());
+  const std::string_view name = text_.substr(at_ + 2, end - std::min(at_ + 2, end));
+  for (const auto& [known, members] : kPosixClasses)
+    if (name == known) {
+      at_ = end + 2;
+      return members;
+    }
+  refuse(fmt::format("[:{}:]", name));
+}
+
 void SyntaxRewriter::add_class_member(ClassPart& part) {
   if (text_[at_] == '\\') {
     part.members += escape_in_class();
   } else if (has("[:")) {
-    const size_t end = text_.find(":]", at_);
-    if (end == std::string_view::npos) refuse("[: without :]");
-    part.members += text_.substr(at_, end + 2 - at_);
-    at_ = end + 2;
+    part.members += posix_class();
   } else if (text_[at_] == '[') {
     ++at_;
     const ClassPart inner = class_part();

@@ -4,7 +4,8 @@
 //
 //   \h         [0-9a-fA-F]                                in PCRE2, \h is a blank
 //   \s         [\t-\r\x{85}\p{Z}]                         PCRE2 has U+180E as well
-//   \w         [\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]          PCRE2 has other letters
+//   \w         [\p{Alphabetic}\p{M}\p{Nd}\p{Pc}...]       PCRE2 has other letters
+//   [:punct:]  \p{P}\p{S}                                and other classes of POSIX
 //   \p{Han}    \p{sc:Han}                                 PCRE2 would take the extended script
 //   [a-z&&[^x]]   (?:(?=[^x])[a-z])                       PCRE2 has no intersections
 //   (?m:.)     (?s:.)

@@ -47,13 +47,13 @@ class TokenModel {
   /// `right` the first of the other.
   virtual bool parts_at(uint32_t left, uint32_t right) const = 0;
 
-  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const TokenVocabulary& vocabulary() const { return vocabulary_; }
 
  protected:
-  explicit TokenModel(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  explicit TokenModel(TokenVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
 
  private:
-  Vocabulary vocabulary_;
+  TokenVocabulary vocabulary_;
 };
 
 /// Reads the object `model` of a tokenizer.json. Records mistakes in the cursor's sink, and returns nullptr then.

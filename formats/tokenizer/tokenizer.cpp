@@ -121,7 +121,8 @@ void Tokenizer::Parts::encode_words(SectionText section, ModelMemory& memory,
 bool Tokenizer::Parts::keeps_line_starts() const {
   if (normalizer && !normalizer->keeps_line_starts()) return false;
   const LineStarts starts = pre_tokenizer ? pre_tokenizer->line_starts() : LineStarts{.are_kept = true};
-  if (!starts.are_kept || !added.keep_line_starts()) return false;
+  const bool prepends = starts.prepends || (normalizer && normalizer->prepends());
+  if (!starts.are_kept || !added.keep_line_starts(prepends)) return false;
   if (starts.are_words) return true;
   constexpr uint32_t kLineFeedOfBytes = 0x10A;  // that of byte-level tokenizers
   for (char letter = 'A'; letter <= 'z'; ++letter) {
@@ -213,6 +214,14 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
   return text;
 }
 
+const std::vector<int32_t>& Tokenizer::ids_before() const {
+  return parts_->frame.before;
+}
+
+const std::vector<int32_t>& Tokenizer::ids_after() const {
+  return parts_->frame.after;
+}
+
 int32_t Tokenizer::size() const {
   return std::max(parts_->added.size(), parts_->model->vocabulary().size());
 }
@@ -223,7 +232,7 @@ std::optional<int32_t> Tokenizer::id(std::string_view token) const {
 }
 
 std::optional<std::string> Tokenizer::token(int32_t id) const {
-  if (const AddedToken* const added = parts_->added.find(id)) return added->content;
+  if (const AddedToken* const added = parts_->added.find(id)) return parts_->added.text(*added);
   const auto text = parts_->model->vocabulary().token(id);
   return text ? std::optional<std::string>(*text) : std::nullopt;
 }

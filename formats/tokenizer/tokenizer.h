@@ -35,6 +35,10 @@ class Tokenizer {
   /// Throws RunError for an id that is no token's.
   std::string decode(std::span<const int32_t> ids, bool skip_special = false) const;
 
+  /// The ids that SpecialTokens::kAround puts before and after a text.
+  const std::vector<int32_t>& ids_before() const;
+  const std::vector<int32_t>& ids_after() const;
+
   /// All ids are below it.
   int32_t size() const;
   std::optional<int32_t> id(std::string_view token) const;

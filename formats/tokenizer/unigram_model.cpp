@@ -15,7 +15,7 @@ constexpr double kUnknownPenalty = 10;  // below the lowest score of a token
 
 class UnigramModel : public TokenModel {
  public:
-  UnigramModel(Vocabulary vocabulary, std::vector<double> scores, const UnigramSettings& settings)
+  UnigramModel(TokenVocabulary vocabulary, std::vector<double> scores, const UnigramSettings& settings)
       : TokenModel(std::move(vocabulary)), scores_(std::move(scores)), settings_(settings) {
     std::vector<std::pair<std::string_view, int32_t>> texts;
     for (const auto& [token, id] : this->vocabulary().ids()) texts.emplace_back(token, id);
@@ -91,7 +91,7 @@ class UnigramModel : public TokenModel {
 
 }  // namespace
 
-std::unique_ptr<TokenModel> make_unigram_model(Vocabulary vocabulary, std::vector<double> scores,
+std::unique_ptr<TokenModel> make_unigram_model(TokenVocabulary vocabulary, std::vector<double> scores,
                                                const UnigramSettings& settings) {
   return std::make_unique<UnigramModel>(std::move(vocabulary), std::move(scores), settings);
 }

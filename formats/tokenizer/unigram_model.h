@@ -17,7 +17,7 @@ struct UnigramSettings {
 };
 
 /// The ids of the tokens are their places in `scores`.
-std::unique_ptr<TokenModel> make_unigram_model(Vocabulary vocabulary, std::vector<double> scores,
+std::unique_ptr<TokenModel> make_unigram_model(TokenVocabulary vocabulary, std::vector<double> scores,
                                                const UnigramSettings& settings);
 
 }  // namespace mtfc

@@ -13,14 +13,14 @@ namespace mtfc {
 /// Larger ids are refused, because tables have a row for each id.
 inline constexpr int64_t kLargestTokenId = (1 << 24) - 1;
 
-class Vocabulary {
+class TokenVocabulary {
  public:
-  Vocabulary() = default;
+  TokenVocabulary() = default;
   // The texts of the map lie in the table.
-  Vocabulary(const Vocabulary&) = delete;
-  Vocabulary& operator=(const Vocabulary&) = delete;
-  Vocabulary(Vocabulary&&) = default;
-  Vocabulary& operator=(Vocabulary&&) = default;
+  TokenVocabulary(const TokenVocabulary&) = delete;
+  TokenVocabulary& operator=(const TokenVocabulary&) = delete;
+  TokenVocabulary(TokenVocabulary&&) = default;
+  TokenVocabulary& operator=(TokenVocabulary&&) = default;
 
   /// Makes room for `count` tokens, all ids of which are at most `largest`. Comes before add().
   void reserve(size_t count, int32_t largest);

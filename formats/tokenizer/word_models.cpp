@@ -8,7 +8,7 @@
 namespace mtfc {
 namespace {
 
-int32_t unknown_id(const Vocabulary& vocabulary, const std::string& unknown, std::string_view word) {
+int32_t unknown_id(const TokenVocabulary& vocabulary, const std::string& unknown, std::string_view word) {
   const auto id = vocabulary.id(unknown);
   if (!id)
     throw RunError(
@@ -18,7 +18,7 @@ int32_t unknown_id(const Vocabulary& vocabulary, const std::string& unknown, std
 
 class WordPieceModel : public TokenModel {
  public:
-  WordPieceModel(Vocabulary vocabulary, const WordPieceSettings& settings)
+  WordPieceModel(TokenVocabulary vocabulary, const WordPieceSettings& settings)
       : TokenModel(std::move(vocabulary)), settings_(settings) {}
 
   void encode(std::string_view word, ModelMemory&, std::vector<int32_t>& ids) const override {
@@ -53,7 +53,7 @@ class WordPieceModel : public TokenModel {
 
 class WordLevelModel : public TokenModel {
  public:
-  WordLevelModel(Vocabulary vocabulary, const std::string& unknown)
+  WordLevelModel(TokenVocabulary vocabulary, const std::string& unknown)
       : TokenModel(std::move(vocabulary)), unknown_(unknown) {}
 
   void encode(std::string_view word, ModelMemory&, std::vector<int32_t>& ids) const override {
@@ -68,11 +68,12 @@ class WordLevelModel : public TokenModel {
 
 }  // namespace
 
-std::unique_ptr<TokenModel> make_word_piece_model(Vocabulary vocabulary, const WordPieceSettings& settings) {
+std::unique_ptr<TokenModel> make_word_piece_model(TokenVocabulary vocabulary,
+                                                  const WordPieceSettings& settings) {
   return std::make_unique<WordPieceModel>(std::move(vocabulary), settings);
 }
 
-std::unique_ptr<TokenModel> make_word_level_model(Vocabulary vocabulary, const std::string& unknown) {
+std::unique_ptr<TokenModel> make_word_level_model(TokenVocabulary vocabulary, const std::string& unknown) {
   return std::make_unique<WordLevelModel>(std::move(vocabulary), unknown);
 }
 

@@ -15,9 +15,10 @@ struct WordPieceSettings {
 };
 /// A word is its longest beginning that is a token, then the longest of the rest, and so on:
 ///   unaffable   un ##aff ##able
-std::unique_ptr<TokenModel> make_word_piece_model(Vocabulary vocabulary, const WordPieceSettings& settings);
+std::unique_ptr<TokenModel> make_word_piece_model(TokenVocabulary vocabulary,
+                                                  const WordPieceSettings& settings);
 
 /// A word is one token.
-std::unique_ptr<TokenModel> make_word_level_model(Vocabulary vocabulary, const std::string& unknown);
+std::unique_ptr<TokenModel> make_word_level_model(TokenVocabulary vocabulary, const std::string& unknown);
 
 }  // namespace mtfc
