@@ -104,7 +104,7 @@ A model may name sources itself, under the key "data". SPEC is one of these:
 * images:FOLDER :: the PNG and JPEG files in it, as large as the input; scale=1/255 gives numbers up to 1
 * labels:FOLDER :: for each of these images, the number of its folder, in the order of the names of folders
 * text:FILE :: the bytes of a file as tokens 0 to 255, in windows as long as a row of the input
-* tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4, in windows
+* tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4 or in FILE.u32, in windows; mtfc tokenize makes them
 * random:normal, random:uniform, random:int,hi=N :: random numbers, new at each step
 * present :: 1 or true for the rows of a batch that come from the data, 0 or false for those that fill up the last batch
   of an evaluation

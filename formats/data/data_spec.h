@@ -6,7 +6,7 @@
 // Files may be compressed by gzip, and a name with * or ? stands for several files. Files may be followed by
 // `,rows=A:B` (either end may be left out; a row of a text is one token); text and tokens also by `,shift=N` and
 // `,split=train|valid` (the first nine tenths of the tokens, or the rest); any source by `,scale=X`. Numbers may be
-// expressions.
+// expressions. Tokens have a width of 4 bytes, too, if the name ends in `.u32`.
 
 #include <map>
 #include <optional>

@@ -144,6 +144,10 @@ TEST_CASE("tokens of text and of integers") {
   CHECK(two.tokens.shape[0] == 3);
   CHECK(two.tokens.data[0] == std::byte{2});
   CHECK(tokens("tokens:" + wide + ",width=4").tokens.shape[0] == 2);
+  const std::string named = folder.write("wide.u32", std::string("\1\0\2\0\3\0\4\0", 8));
+  CHECK(tokens("tokens:" + named).tokens.shape[0] == 2);
+  CHECK(tokens("tokens:" + named + ",width=2").tokens.shape[0] == 4);
+  CHECK(tokens("text:" + named).tokens.shape[0] == 8);
 }
 
 TEST_CASE("broken files of tokens are refused with a reason") {

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "formats/json/json_mistake.h"
 
@@ -123,7 +123,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   size_t end_ = 0;       // end of the last event's token
   JsonValue root_;
   std::vector<JsonValue*> open_;  // containers around the current location, outermost first
-  std::vector<std::map<std::string, JsonPlace>> keys_;  // keys of the open objects; empty for lists
+  std::vector<std::unordered_map<std::string, JsonPlace>> keys_;  // keys of the open objects; empty for lists
   std::vector<Diagnostic> errors_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <unordered_map>
 
 #include "core/diagnostics/error.h"
 #include "formats/tokenizer/code_points.h"
@@ -115,7 +116,7 @@ BpeModel::BpeModel(TokenVocabulary vocabulary, const std::vector<TokenPair>& mer
       merges_(merges),
       direct_(kDirectCharacters, -1) {
   const TokenVocabulary& tokens = this->vocabulary();
-  for (const auto& [token, id] : tokens.ids()) {
+  for (const auto& [token, id] : tokens.entries()) {
     if (token.empty()) continue;
     CodePoint last = code_point_at(token, 0);
     if (last.length == token.size()) {

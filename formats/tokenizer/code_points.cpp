@@ -175,7 +175,7 @@ bool is_control_or_unassigned(uint32_t value) {
 
 bool is_word_character(uint32_t value) {
   if (value < 0x80) return value == '_' || std::isalnum(static_cast<int>(value)) != 0;
-  static const TextPattern kWord = TextPattern::expression("\\w");
+  static const TextPattern kWord = TextPattern::expression("[\\w]");  // Outside of brackets, it has others.
   if (value == 0x200C || value == 0x200D) return true;
   return kWord.find(to_utf8(value), 0).has_value();
 }

@@ -148,6 +148,14 @@ void check_batch_keys(const Cursor& root) {
 
 }  // namespace
 
+// The ids around a text must be some tokens'.
+void Tokenizer::check_frame(const Cursor& root, const Parts& parts) {
+  for (const auto* ids : {&parts.frame.before, &parts.frame.after})
+    for (const int32_t id : *ids)
+      if (!parts.added.find(id) && !parts.model->vocabulary().token(id))
+        root.find("post_processor")->error(fmt::format("there is no token with the id {}", id));
+}
+
 Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
   const JsonValue json = parse_json(text, file);
   DiagnosticSink sink;
@@ -170,6 +178,7 @@ Tokenizer Tokenizer::from_json(std::string_view text, const std::string& file) {
       parts->added =
           AddedTokens(read_added_tokens(*found, parts->model->vocabulary()), parts->normalizer.get());
   }
+  if (parts->model) check_frame(root, *parts);
   std::vector<Diagnostic> warnings;
   sink.finish(warnings);
   parts->may_cut_lines = parts->keeps_line_starts();

@@ -17,6 +17,8 @@
 
 namespace mtfc {
 
+class Cursor;
+
 enum class SpecialTokens { kNone, kAround };  // what encode() puts around a text
 
 /// Immutable; several threads may use it at once.
@@ -53,6 +55,7 @@ class Tokenizer {
  private:
   struct Parts;
   explicit Tokenizer(std::unique_ptr<Parts> parts);
+  static void check_frame(const Cursor& root, const Parts& parts);
   std::unique_ptr<Parts> parts_;
 };
 

@@ -215,6 +215,8 @@ TEST_CASE("mistakes in a tokenizer.json are named") {
             .ends_with("/normalizer/precompiled_charsmap: the table of characters is damaged"));
   CHECK(mistake_in(with(R"("normalizer": {"type": "Precompiled", "precompiled_charsmap": "A!"})"))
             .ends_with("the table of characters is not in base64"));
+  CHECK(mistake_in(with(R"("post_processor": {"type": "BertProcessing", "cls": ["a", 0], "sep": ["b", 7]})"))
+            .ends_with("/post_processor: there is no token with the id 7"));
   CHECK(mistake_in(with(R"("decoder": {"type": "CTC"})")).find("'CTC' is not known as a decoder") !=
         std::string::npos);
   CHECK(mistake_in(with(R"("added_tokens": [{"id": 5, "content": "ab"}])"))

@@ -18,7 +18,7 @@ class UnigramModel : public TokenModel {
   UnigramModel(TokenVocabulary vocabulary, std::vector<double> scores, const UnigramSettings& settings)
       : TokenModel(std::move(vocabulary)), scores_(std::move(scores)), settings_(settings) {
     std::vector<std::pair<std::string_view, int32_t>> texts;
-    for (const auto& [token, id] : this->vocabulary().ids()) texts.emplace_back(token, id);
+    for (const auto& [token, id] : this->vocabulary().entries()) texts.emplace_back(token, id);
     trie_ = ByteTrie(std::move(texts));
     const auto least = std::min_element(scores_.begin(), scores_.end());
     unknown_score_ = (least == scores_.end() ? 0 : *least) - kUnknownPenalty;
