@@ -191,7 +191,7 @@ std::function<int()> setup(CommandLine& line) {
                   "the tokenizer.json of a published model, or the folder that holds it")
       .required();
   line.set_group(OptionGroup::kData);
-  line.add_option("--text TEXT", options->text, "the text to tokenize, in place of files").may_be_empty();
+  line.add_option("--text TEXT", options->text, "the text to tokenize, in place of files");
   line.add_option("--decode IDS", options->ids, "print the text of these ids, as in 12,7,300");
   line.add_flag(
       "--special", options->special,

@@ -38,7 +38,7 @@ TEST_CASE("ids of texts") {
   folder.write("empty.txt", "");
   CHECK(outcome(folder, "--tokenizer . --text abba") == "exit 0: 258,1,0\n");
   CHECK(outcome(folder, "--tokenizer tokenizer.json --text abba --special") == "exit 0: 0,258,1,0,1\n");
-  CHECK(outcome(folder, "--tokenizer . --text ''") == "exit 0: \n");
+  CHECK(outcome(folder, "--tokenizer . empty.txt") == "exit 0: \n");
   CHECK(outcome(folder, "--tokenizer . x.txt empty.txt x.txt --end ab") ==
         "exit 0: 258,1,0,3,258\n258\n258,1,0,3,258\n");
   // The shell closes standard input behind the last command.
