@@ -1,6 +1,7 @@
 #include "formats/tokenizer/normalizer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <vector>
 
