@@ -335,9 +335,10 @@ void open_files(const Program& program, const GenerateOptions& options, const st
   require_unread(options.file, read);
 }
 
-int run(const GenerateOptions& options) {
+int run(GenerateOptions options) {
   start_for_runs();
   check(options);
+  take_tokenizer(options);
   result_format(options);
   Prepared prepared;
   Execution execution;

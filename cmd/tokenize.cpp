@@ -37,13 +37,6 @@ struct TokenizeOptions {
   bool quiet = false;
 };
 
-// The tokenizer.json in a folder of a published model, or `path` itself.
-std::string tokenizer_file(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path file = std::filesystem::path(path) / "tokenizer.json";
-  return std::filesystem::is_directory(path, ignored) ? file.string() : path;
-}
-
 void check_sources(const TokenizeOptions& options) {
   if (options.ids && (options.text || !options.files.empty() || options.special || options.end))
     throw UserError("--decode excludes texts, --special and --end", "it makes a text of ids");
@@ -166,9 +159,8 @@ int run(TokenizeOptions options) {
   check_sources(options);
   if (!options.text && !options.ids && options.files.empty()) options.files = {"-"};
   const WorkWatch watch(std::cerr, status_place(options.quiet));
-  const std::string path = tokenizer_file(options.tokenizer);
-  const Tokenizer tokenizer =
-      Tokenizer::from_json(read_text(path, "tokenizer"), path == "-" ? "<stdin>" : path);
+  const std::shared_ptr<const Tokenizer> read = read_tokenizer(options.tokenizer);
+  const Tokenizer& tokenizer = *read;
   require_writable(options.file);
   require_unread(options.file, options.files);
   if (options.ids) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "cmd/command.h"
@@ -107,8 +108,18 @@ std::string text_of(const Listing& listing, const VariableTypes& types) {
   return text;
 }
 
+// The folder of a published model, which holds its weights.
+std::string folder_of(const std::string& model) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(model, ignored)) return model;
+  if (fs::path(model).filename() == "config.json") return fs::absolute(model).parent_path().string();
+  throw UserError("no file of weights is given",
+                  "give one with --load, or the folder of a published model as MODEL");
+}
+
 int run(Options options) {
-  if (options.loads.empty()) options.loads.push_back(options.model.model);
+  if (options.loads.empty()) options.loads.push_back(folder_of(options.model.model));
   const Sources sources = read_sources(options.model, LayoutFlags{});
   std::vector<Diagnostic> warnings;
   const Model model = read_model_and_layouts({&sources, 1}, options.model, warnings).model;

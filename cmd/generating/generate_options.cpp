@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
+#include "cmd/files/family_files.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
@@ -27,11 +29,13 @@ void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& 
 void add_prompt_options(CommandLine& line, GenerateOptions& options) {
   line.set_group(OptionGroup::kPrompts);
   line.add_option("--prompt TEXT", options.prompts,
-                  "a text to continue, for a model whose tokens are bytes (repeatable)");
+                  "a text to continue, for a model with a tokenizer or whose tokens are bytes (repeatable)");
   line.add_option("--prompt-file FILE", options.prompt_files,
                   "a file with a text to continue, or - for standard input (repeatable)");
   line.add_option("--prompt-tokens ID,ID,...", options.prompt_tokens,
                   "token ids to continue; the result is printed as ids (repeatable)");
+  line.add_option("--tokenizer FILE|FOLDER", options.tokenizer_path,
+                  "the tokenizer.json of texts (default: that in the folder of a published model)");
   line.add_flag("--one-by-one", options.one_by_one,
                 "read prompts token by token, even where the model can read them at once");
 }
@@ -114,12 +118,25 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
   line.add_option("-o FILE", options.file, "write the results to this file when all are complete");
 }
 
+void take_tokenizer(GenerateOptions& options) {
+  namespace fs = std::filesystem;
+  if (!options.as_text() && !options.stop) return;
+  std::error_code ignored;
+  const fs::path folder = fs::path(model_file(options.model.model)).parent_path();
+  if (options.tokenizer_path)
+    options.tokenizer = read_tokenizer(*options.tokenizer_path);
+  else if (options.model.model != "-" && fs::exists(folder / "tokenizer.json", ignored))
+    options.tokenizer = read_tokenizer((folder / "tokenizer.json").string());
+}
+
 void check(const GenerateOptions& options) {
+  if (options.tokenizer_path && !options.as_text() && !options.stop)
+    throw UserError("--tokenizer is for texts, and none is given", "give --prompt, or leave it out");
   check(static_cast<const SourceOptions&>(options));
   const bool ids = !options.prompt_tokens.empty() || !options.source_tokens.empty();
   if (options.has_texts() && !options.prompt_tokens.empty())
     throw UserError("--prompt-tokens can't be mixed with prompts of text", "give one kind");
-  if (options.as_bytes() && ids)
+  if (options.as_text() && ids)
     throw UserError("the prompt and the source must both be texts, or both be ids",
                     "give --prompt with --source, or --prompt-tokens with --source-tokens");
   if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens exclude each other");
@@ -158,9 +175,11 @@ void check(const GenerateOptions& options) {
 
 std::vector<Prompt> read_prompts(const GenerateOptions& options) {
   std::vector<Prompt> prompts;
-  for (const std::string& text : options.prompts) prompts.push_back({"--prompt", tokens_of(text)});
+  for (const std::string& text : options.prompts)
+    prompts.push_back({"--prompt", tokens_to_continue(text, options.tokenizer.get())});
   for (const std::string& file : options.prompt_files)
-    prompts.push_back({fmt::format("the prompt '{}'", file), tokens_of(read_text(file, "prompt"))});
+    prompts.push_back({fmt::format("the prompt '{}'", file),
+                       tokens_to_continue(read_text(file, "prompt"), options.tokenizer.get())});
   for (const std::string& ids : options.prompt_tokens)
     prompts.push_back({"--prompt-tokens", parse_tokens(ids, "--prompt-tokens")});
   for (const Prompt& prompt : prompts)
@@ -171,12 +190,12 @@ std::vector<Prompt> read_prompts(const GenerateOptions& options) {
 }
 
 void check_tokens(const GenerateOptions& options, const std::vector<Prompt>& prompts, int64_t vocabulary) {
-  if ((options.as_bytes() || options.stop) && vocabulary != 256)
+  if ((options.as_text() || options.stop) && !options.tokenizer && vocabulary != 256)
     throw UserError(
         fmt::format("the model's vocabulary has {} tokens, so they can't be the bytes of a text", vocabulary),
-        !options.source_texts.empty() ? "give ids: --source-tokens 1,2,3"
-        : options.has_texts()         ? "give ids: --prompt-tokens 1,2,3"
-                                      : "give ids: --stop-tokens 1,2,3");
+        !options.source_texts.empty() ? "give its --tokenizer, or ids: --source-tokens 1,2,3"
+        : options.has_texts()         ? "give its --tokenizer, or ids: --prompt-tokens 1,2,3"
+                                      : "give its --tokenizer, or ids: --stop-tokens 1,2,3");
   for (const Prompt& prompt : prompts) require_range(prompt.tokens, vocabulary, prompt.name);
   if (options.stop_tokens)
     require_range(parse_tokens(*options.stop_tokens, "--stop-tokens"), vocabulary, "--stop-tokens");
@@ -189,7 +208,7 @@ GenerationOptions generation_options(const GenerateOptions& options, int64_t lon
   found.beams = options.beams.value_or(0);
   found.alpha = options.length_penalty.value_or(0);
   found.seed = options.seed;
-  if (options.stop) found.stop = tokens_of(*options.stop);
+  if (options.stop) found.stop = tokens_of(*options.stop, options.tokenizer.get());
   if (options.stop_tokens) found.stop = parse_tokens(*options.stop_tokens, "--stop-tokens");
   if (positions == std::numeric_limits<int64_t>::max() && !options.length)
     throw UserError("nothing ends the sequence: the model's caches have no length", "give --length N");

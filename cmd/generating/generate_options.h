@@ -18,6 +18,7 @@ struct PromptOptions {
   std::vector<std::string> prompts;        // texts
   std::vector<std::string> prompt_files;   // with texts
   std::vector<std::string> prompt_tokens;  // lists of ids
+  std::optional<std::string> tokenizer_path;
 
   size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
   bool has_texts() const { return !prompts.empty() || !prompt_files.empty(); }
@@ -47,11 +48,14 @@ struct GenerateOptions : ExecutionOptions, PromptOptions, SourceOptions, TokenCh
   std::string format;                 // text or json; "": as the file's name says
 
   WeightFormat weights() const { return *value_named<WeightFormat>(weights_named); }
-  /// True if the tokens of the result are printed as bytes.
-  bool as_bytes() const { return has_texts() || !source_texts.empty(); }
+  /// True if the tokens of the result are printed as a text.
+  bool as_text() const { return has_texts() || !source_texts.empty(); }
 };
 
 void add_generate_options(CommandLine& line, GenerateOptions& options);
+
+/// Reads the tokenizer if texts need one: that of --tokenizer, or of the folder of a published model. Throws UserError.
+void take_tokenizer(GenerateOptions& options);
 
 /// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const GenerateOptions& options);

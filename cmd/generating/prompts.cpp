@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <filesystem>
 
+#include "cmd/files/files.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -30,17 +32,44 @@ Tokens parse_tokens(std::string_view text, const std::string& option) {
   }
 }
 
-Tokens tokens_of(std::string_view text) {
+std::string tokenizer_file(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path file = std::filesystem::path(path) / "tokenizer.json";
+  return std::filesystem::is_directory(path, ignored) ? file.string() : path;
+}
+
+std::shared_ptr<const Tokenizer> read_tokenizer(const std::string& path) {
+  const std::string file = tokenizer_file(path);
+  return std::make_shared<const Tokenizer>(
+      Tokenizer::from_json(read_text(file, "tokenizer"), file == "-" ? "<stdin>" : file));
+}
+
+Tokens tokens_of(std::string_view text, const Tokenizer* tokenizer, SpecialTokens special) {
   Tokens tokens;
+  if (tokenizer) {
+    const std::vector<int32_t> ids = tokenizer->encode(text, special);
+    return {ids.begin(), ids.end()};
+  }
   for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
   return tokens;
 }
 
-std::string text_of(const Tokens& tokens, bool as_bytes) {
-  if (!as_bytes) return fmt::format("{}", fmt::join(tokens, ","));
+Tokens tokens_to_continue(std::string_view text, const Tokenizer* tokenizer) {
+  Tokens tokens = tokens_of(text, tokenizer);
+  if (tokenizer)
+    tokens.insert(tokens.begin(), tokenizer->ids_before().begin(), tokenizer->ids_before().end());
+  return tokens;
+}
+
+std::string text_of(const Tokens& tokens, const Tokenizer* tokenizer) {
+  if (tokenizer) return tokenizer->decode(std::vector<int32_t>(tokens.begin(), tokens.end()), true);
   std::string text;
   for (const int64_t token : tokens) text += static_cast<char>(token);
   return text;
+}
+
+std::string ids_of(const Tokens& tokens) {
+  return fmt::format("{}", fmt::join(tokens, ","));
 }
 
 }  // namespace mtfc

@@ -37,19 +37,32 @@ ResultPrinter::ResultPrinter(const GenerateOptions& options, const std::vector<T
       prompts_(options.prompt_count() > 0 ? prompts : std::vector<Tokens>(1)),
       streams_(is_alone && options.file.empty() && !options.beams && result_format(options) == "text") {}
 
+// The bytes of a character may be those of several tokens: a text that ends in a replacement character waits.
+void ResultPrinter::print_text(const Tokens& tokens, bool is_last) {
+  all_.insert(all_.end(), tokens.begin(), tokens.end());
+  const std::string text = text_of(all_, options_.tokenizer.get());
+  if (!is_last && options_.tokenizer && text.ends_with("\xEF\xBF\xBD")) return;
+  if (!text.starts_with(printed_)) return;
+  print(text.substr(printed_.size()));
+  printed_ = text;
+}
+
 void ResultPrinter::begin() {
   if (!streams_) return;
-  print(text_of(prompts_[0], options_.as_bytes()));
+  if (options_.as_text()) return print_text(prompts_[0], false);
+  print(ids_of(prompts_[0]));
   begins_ = prompts_[0].empty();
 }
 
 void ResultPrinter::add(int64_t token) {
   if (!streams_) return;
-  print((options_.as_bytes() || begins_ ? "" : ",") + text_of({token}, options_.as_bytes()));
+  if (options_.as_text()) return print_text({token}, false);
+  print((begins_ ? "" : ",") + ids_of({token}));
   begins_ = false;
 }
 
 void ResultPrinter::end(const GenerationResult& result, const std::string& model) {
+  if (streams_ && options_.as_text()) print_text({}, true);
   if (streams_) return print("\n");
   const std::string text = result_format(options_) == "json" ? json(result, model) : plain(result);
   if (options_.file.empty())
@@ -69,7 +82,8 @@ std::string ResultPrinter::plain(const GenerationResult& result) const {
     if (result.sequences.size() > 1)
       text += fmt::format("--- {} of {}{} ---\n", i + 1, result.sequences.size(),
                           sequence.score ? fmt::format(", score {:.6g}", *sequence.score) : "");
-    text += text_of(joined(prompt_of(sequence), sequence.tokens), options_.as_bytes()) + "\n";
+    const Tokens tokens = joined(prompt_of(sequence), sequence.tokens);
+    text += (options_.as_text() ? text_of(tokens, options_.tokenizer.get()) : ids_of(tokens)) + "\n";
   }
   return text;
 }
@@ -80,7 +94,8 @@ std::string ResultPrinter::json(const GenerationResult& result, const std::strin
     const Tokens& prompt = prompt_of(sequence);
     sequences.push_back(
         {static_cast<int64_t>(sequence.beginning), prompt, sequence.tokens, {}, sequence.score});
-    if (options_.as_bytes()) sequences.back().text = text_of(joined(prompt, sequence.tokens), true);
+    if (options_.as_text())
+      sequences.back().text = text_of(joined(prompt, sequence.tokens), options_.tokenizer.get());
   }
   return generation_json(model, sequences);
 }

@@ -25,6 +25,7 @@ class ResultPrinter {
   void end(const GenerationResult& result, const std::string& model);
 
  private:
+  void print_text(const Tokens& tokens, bool is_last);
   const Tokens& prompt_of(const Generated& sequence) const;
   std::string plain(const GenerationResult& result) const;
   std::string json(const GenerationResult& result, const std::string& model) const;
@@ -33,6 +34,8 @@ class ResultPrinter {
   std::vector<Tokens> prompts_;
   bool streams_ = false;
   bool begins_ = true;  // nothing has been printed
+  Tokens all_;          // the only sequence so far, and as much of its text as has been printed
+  std::string printed_;
 };
 
 }  // namespace mtfc

@@ -63,7 +63,7 @@ EncodeData given_rows(const Program& program, const SourceOptions& options) {
   const InputDecl& input = only_input(program);
   std::vector<Tokens> rows;
   for (const std::string& text : options.source_texts) {
-    rows.push_back(tokens_of(text));
+    rows.push_back(tokens_of(text, options.tokenizer.get(), SpecialTokens::kAround));
     require_fit(rows.back(), input, "--source");
   }
   for (const std::string& ids : options.source_tokens) {

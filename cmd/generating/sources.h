@@ -3,9 +3,10 @@
 //
 //   --input sources=FILE.npy      rows of a file, as many at a time as the model's batch has
 //   --source-tokens 5,7,9         one row, filled up with zeros
-//   --source TEXT                 the same, of bytes
+//   --source TEXT                 the same, of bytes or the tokens of a tokenizer
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,14 +14,16 @@
 #include "core/model/model.h"
 #include "core/program/program.h"
 #include "core/tensors/data.h"
+#include "formats/tokenizer/tokenizer.h"
 #include "runtime/data/feed.h"
 
 namespace mtfc {
 
 struct SourceOptions {
-  std::vector<std::string> inputs;         // NAME=SPEC, as in `mtfc run`
-  std::vector<std::string> source_texts;   // bytes
-  std::vector<std::string> source_tokens;  // lists of ids
+  std::vector<std::string> inputs;  // NAME=SPEC, as in `mtfc run`
+  std::vector<std::string> source_texts;
+  std::shared_ptr<const Tokenizer> tokenizer = {};  // of texts; null: they are bytes
+  std::vector<std::string> source_tokens;           // lists of ids
 
   /// The number of rows that the command line itself gives; 0 if they come from --input.
   size_t source_count() const { return source_texts.size() + source_tokens.size(); }

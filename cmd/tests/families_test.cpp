@@ -204,6 +204,38 @@ TEST_CASE("published models have the published numbers of parameters") {
   }
 }
 
+TEST_CASE("prompts are texts where the folder of a model has a tokenizer") {
+  const ScratchFolder folder;
+  for (const auto& entry : fs::directory_iterator(kReference + "llama"))
+    fs::copy(entry.path(), folder.path / entry.path().filename());
+  nlohmann::json vocabulary;
+  for (int id = 0; id < 80; ++id) vocabulary[fmt::format("w{}", id)] = id;
+  const nlohmann::json tokenizer = {
+      {"version", "1.0"},
+      {"added_tokens", nlohmann::json::array()},
+      {"normalizer", nullptr},
+      {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+      {"post_processor", nullptr},
+      {"decoder", nullptr},
+      {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+  write_text(folder / "tokenizer.json", tokenizer.dump());
+  const auto words = [](const std::string& ids) {
+    std::string text = "w" + ids;
+    for (size_t at = 0; (at = text.find(',', at)) != std::string::npos;) text.replace(at, 1, " w");
+    return text;
+  };
+  const std::string greedy = kReference + "llama/greedy.npy";
+  const std::string prompt = words(token_rows(greedy, 4)[0]), all = words(token_rows(greedy, 1000)[0]);
+  for (const char* more : {"", "-o out.txt && cat out.txt"})
+    CHECK(
+        outcome_of(fmt::format("cd {0} && {1} generate . -q --load . --greedy --length 6 --prompt '{2}' {3}",
+                               folder.path.string(), kTestedProgram, prompt, more))
+            .text == all + "\n");
+  CHECK(outcome_of(fmt::format("{} generate {} --load {} -q --prompt x 2>&1", kTestedProgram,
+                               kReference + "llama", kReference + "llama"))
+            .text.find("give its --tokenizer, or ids: --prompt-tokens 1,2,3") != std::string::npos);
+}
+
 TEST_CASE("import writes a model that computes what the config.json says") {
   const ScratchFolder folder;
   const std::string config = kReference + "llama_3/config.json";

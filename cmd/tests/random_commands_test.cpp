@@ -64,6 +64,7 @@ const std::vector<const char*> kTried = {
     "run model.json --layout layout.json --simulate --steps 2 -q --report report.json --metrics log.jsonl",
     "run model.json --layout layout.json --simulate --steps 1 -q --checkpoint saved --trace trace.json",
     "run model.json --layout layout.json --simulate --evaluate -q --dtype f64 --output \"$T=$T.npy\"",
+    "weights model.json --load saved",
     "predict model.json --layout layout.json --simulate -q --output-tensor \"$T\" -o rows.csv",
     "predict model.json --layout layout.json --simulate -q -o rows.npy",
     "run program.json --simulate -q",
@@ -75,7 +76,8 @@ const std::vector<const char*> kTried = {
     "verify model.json --layout layout.json -q",
 };
 // They take no model.
-const std::set<std::string> kWithoutModel = {"calibrate", "completion", "help", "man", "ops", "schema"};
+const std::set<std::string> kWithoutModel = {"calibrate", "completion", "help",   "import",
+                                             "man",       "ops",        "schema", "tokenize"};
 
 class Pair {
  public:
