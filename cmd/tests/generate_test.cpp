@@ -448,8 +448,9 @@ TEST_CASE("what can't be generated is refused with a reason") {
         line("the model 'mnist' can't generate: it has no \"decode\" (models/char_lm.json shows one)"));
   CHECK(refused(kChars, "--prompt-file /dev/null") ==
         line("the prompt '/dev/null' is empty (the model continues from at least one token)"));
-  CHECK(refused(kWords, "--prompt a") == line("the model's vocabulary has 53 tokens, so they can't be the "
-                                              "bytes of a text (give ids: --prompt-tokens 1,2,3)"));
+  CHECK(refused(kWords, "--prompt a") ==
+        line("the model's vocabulary has 53 tokens, so they can't be the "
+             "bytes of a text (give its --tokenizer, or ids: --prompt-tokens 1,2,3)"));
   CHECK(refused(kWords, "--prompt-tokens 1,53 --mesh a:2 --layout batch:a") ==
         line("--prompt-tokens has the token 53, but the model's vocabulary has only 53: 0 to 52"));
   CHECK(
