@@ -64,7 +64,7 @@ int run(const std::string& arguments) {
   return std::system(fmt::format("{} {} </dev/null", kTestedProgram, arguments).c_str());
 }
 
-// So many places for the tokens of each expert that none is dropped.
+// Returns the setting that gives each expert so many places for tokens that none is dropped.
 std::string room_of(const std::string& name) {
   const std::string config = read_text(kReference + name + "/config.json", "config.json");
   return config.find("num_experts_per_tok") == std::string::npos ? "" : "--set capacity_factor=100";

@@ -28,7 +28,7 @@ struct Files : ScratchFolder {
     return read_csv(write("d.csv", text), columns);
   }
   StoredArray jsonl(const std::string& text) const { return read_jsonl(write("d.jsonl", text), "x"); }
-  // What is wrong with a file, from its line on.
+  // Returns the error for a file, from the number of its line on.
   template <typename Read>
   std::string complaint(const std::string& file, Read read) const {
     try {

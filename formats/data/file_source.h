@@ -11,7 +11,7 @@ namespace mtfc {
 
 enum class FileKind { kNpy, kNpz, kIdx, kTokens, kCsv, kJsonl, kImages, kLabels };
 
-/// What a source names: files of one kind, and what is taken from them.
+/// A FileSource names files of one kind, and says which part of them is taken.
 struct FileSource {
   FileKind kind = FileKind::kNpy;
   std::string file;                       // or a pattern with * and ?, or a folder

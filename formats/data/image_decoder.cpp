@@ -65,7 +65,7 @@ void decode_png(const DataFile& file, const ImageSize& size, std::byte* to) {
 
 // -- JPEG --
 
-// What libjpeg says, which would end the process by default.
+// The handler takes the errors of libjpeg, which would end the process by default.
 struct JpegErrors {
   jpeg_error_mgr manager;
   std::jmp_buf escape;

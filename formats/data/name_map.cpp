@@ -51,7 +51,7 @@ bool matches(std::string_view pattern, std::string_view name, std::vector<std::s
   });
 }
 
-// What the stars of a pattern match in a name, and the number for which its # stands.
+// The texts that the stars of a pattern match in a name, and the number for which its # stands.
 struct Match {
   std::vector<std::string_view> captures;
   std::optional<int64_t> number;

@@ -20,7 +20,7 @@ namespace mtfc {
 /// Says what is wrong with a rule; "" if nothing is.
 std::string rule_problem(const std::string& rule);
 
-/// Where the elements of a tensor belong.
+/// A placement says in which variables the elements of a tensor belong.
 struct Placement {
   std::vector<std::string> variables;
   std::string per;               // "": one variable after another; otherwise for each index of this dimension
@@ -35,7 +35,8 @@ class NameMap {
   explicit NameMap(const std::vector<std::string>& rules);
   /// Rules that follow these: those of a model, for files of its family. They need not rename anything.
   void add_of_model(const std::vector<std::string>& rules);
-  /// Where the tensor `name` belongs: the variable of that name if no pattern matches; nullopt if it is to be omitted.
+  /// Returns where the tensor `name` belongs: in the variable of that name if no pattern matches; nullopt if it is to
+  /// be omitted.
   std::optional<Placement> placed(const std::string& name) const;
   /// Throws UserError for a rule that renames none of `names`, the tensors of all files: a mistake in it would have no
   /// other effect. Rules that leave tensors out may find none, and so may rules of a file as long as one finds some.

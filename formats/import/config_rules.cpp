@@ -29,7 +29,7 @@ std::string spelled(const JsonValue& value) {
   return "";
 }
 
-// What a key of a rule with several values says that the value may be.
+// Names the values that a key of a rule with several values allows.
 std::string kind_name(const std::string& key) {
   if (key == "object") return "an object";
   if (key == "list") return "a list";

@@ -1,5 +1,5 @@
 #pragma once
-// What the keys of a published model's config.json mean, by the object "import" of its family (models/families/):
+// Reads a published model's config.json. The object "import" of its family (models/families/) says what each key means:
 //
 //   "import": {
 //     "needs": ["hidden_size"],                        keys that a config.json must have

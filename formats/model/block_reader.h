@@ -24,7 +24,7 @@ namespace mtfc {
 inline constexpr size_t kDeepestCall = 64;
 inline constexpr int64_t kMostExpanded = 250'000;
 
-/// What else the expressions in `bind` of a repeat may use: a name for the number of the call.
+/// A name for the number of the call, which the expressions in `bind` of a repeat may use.
 struct CallIndex {
   std::string name;
   int64_t value = 0;

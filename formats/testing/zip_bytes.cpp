@@ -13,10 +13,12 @@ std::string little(uint64_t number, int bytes) {
   return text;
 }
 
-std::string deflated(const std::string& bytes) {
+}  // namespace
+
+std::string deflated_bytes(const std::string& bytes, int window_bits) {
   std::string packed(compressBound(bytes.size()) + 64, '\0');
   z_stream stream = {};
-  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(packed.data());
@@ -27,12 +29,10 @@ std::string deflated(const std::string& bytes) {
   return packed;
 }
 
-}  // namespace
-
 std::string zip_bytes(const std::vector<std::pair<std::string, std::string>>& members, bool packed) {
   std::string file, directory;
   for (const auto& [name, bytes] : members) {
-    const std::string data = packed ? deflated(bytes) : bytes;
+    const std::string data = packed ? deflated_bytes(bytes, -MAX_WBITS) : bytes;
     const uLong checksum =
         crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
     const std::string facts = little(20, 2) + little(0, 2) + little(packed ? 8 : 0, 2) + little(0, 4) +

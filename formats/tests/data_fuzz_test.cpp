@@ -41,18 +41,8 @@ struct SeedFile {
 };
 
 std::string gzipped(const std::string& bytes) {
-  std::string packed(compressBound(bytes.size()) + 64, '\0');
-  z_stream stream = {};
   constexpr int kGzip = 16;
-  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
+  return deflated_bytes(bytes, MAX_WBITS + kGzip);
 }
 
 std::string idx_header(char type, const std::vector<uint32_t>& shape) {

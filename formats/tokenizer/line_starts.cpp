@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-// What matters of the matches of a part of an expression.
+// The facts about the matches of a part of an expression that matter here.
 struct Matches {
   bool may_be_empty = true;
   bool begins_with_letter = false;

@@ -142,7 +142,7 @@ NormalizerPointer read_replace_normalizer(const Cursor& json) {
   return std::make_unique<Replace>(*std::move(pattern), string_of(json, "content", ""));
 }
 
-// What a neural translation system leaves out, and takes for blanks.
+// A normalizer of neural translation leaves some characters out, and takes others for blanks.
 class Nmt : public Normalizer {
  public:
   void apply(SectionText& section) const override {

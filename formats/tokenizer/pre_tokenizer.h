@@ -11,7 +11,7 @@ namespace mtfc {
 
 class Cursor;
 
-/// What happens to a text that is cut between a line feed and an ASCII letter.
+/// The effects of a cut between a line feed and an ASCII letter on a text.
 struct LineStarts {
   /// The words are the same, if the first part is followed by that letter and the second part continues; except that a
   /// word which is not in a match of any pattern may be cut.

@@ -1,6 +1,7 @@
 #pragma once
-// What tokenizers look for in texts: a plain text, or a regular expression. Tokenizers state expressions in the syntax
-// of Oniguruma; PCRE2 matches them, after pattern_syntax.h has rewritten what it would understand otherwise.
+// A TextPattern is what tokenizers look for in texts: a plain text, or a regular expression. Tokenizers state
+// expressions in the syntax of Oniguruma; PCRE2 matches them, after pattern_syntax.h has rewritten what it would
+// understand otherwise.
 //
 //   TextPattern::expression("\\s+").find("ab  c", 0)   {2, 4}
 

@@ -31,7 +31,7 @@ struct Words {
   }
 };
 
-/// What becomes of the matches at which words are split.
+/// The ways to treat the matches at which words are split.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 template <>
 inline constexpr auto kEnumNames<SplitBehavior> =
