@@ -17,11 +17,11 @@ namespace mtfc {
 
 std::span<const Command* const> all_commands() {
   static constexpr const Command* kCommands[] = {
-      &kCalibrateCommand, &kCheckCommand,   &kCompileCommand,  &kCompletionCommand, &kCostReportCommand,
-      &kDiffCommand,      &kExplainCommand, &kGenerateCommand, &kHelpCommand,       &kImportCommand,
-      &kManCommand,       &kOpsCommand,     &kPredictCommand,  &kReportCommand,     &kRunCommand,
-      &kSchemaCommand,    &kSearchCommand,  &kShowCommand,     &kSlurmCommand,      &kTokenizeCommand,
-      &kVerifyCommand,    &kWeightsCommand};
+      &kCalibrateCommand, &kCheckCommand,   &kCompileCommand, &kCompletionCommand, &kCostReportCommand,
+      &kDiffCommand,      &kExplainCommand, &kExportCommand,  &kGenerateCommand,   &kHelpCommand,
+      &kImportCommand,    &kManCommand,     &kOpsCommand,     &kPredictCommand,    &kReportCommand,
+      &kRunCommand,       &kSchemaCommand,  &kSearchCommand,  &kShowCommand,       &kSlurmCommand,
+      &kTokenizeCommand,  &kVerifyCommand,  &kWeightsCommand};
   return kCommands;
 }
 

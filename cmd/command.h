@@ -33,6 +33,7 @@ extern const Command kCompletionCommand;
 extern const Command kCostReportCommand;
 extern const Command kDiffCommand;
 extern const Command kExplainCommand;
+extern const Command kExportCommand;
 extern const Command kGenerateCommand;
 extern const Command kHelpCommand;
 extern const Command kImportCommand;

@@ -56,7 +56,7 @@ int run(const RunOptions& options) {
   };
   execution.run = [&](const Program& program, Comm& comm) {
     return run_program(program, options, std::move(data), comm,
-                       {preparation.hardware(), begin, preparation.loss()});
+                       {preparation.hardware(), begin, preparation.loss(), preparation.exported()});
   };
   return execute(options, execution);
 }

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cmd/command.h"
+#include "cmd/files/family_files.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/text_output.h"
-#include "cmd/running/placed_tensors.h"
+#include "cmd/published/placed_tensors.h"
 #include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "formats/text/quantity.h"
@@ -108,25 +108,18 @@ std::string text_of(const Listing& listing, const VariableTypes& types) {
   return text;
 }
 
-// The folder of a published model, which holds its weights.
-std::string folder_of(const std::string& model) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (fs::is_directory(model, ignored)) return model;
-  if (fs::path(model).filename() == "config.json") return fs::absolute(model).parent_path().string();
-  throw UserError("no file of weights is given",
-                  "give one with --load, or the folder of a published model as MODEL");
-}
-
 int run(Options options) {
-  if (options.loads.empty()) options.loads.push_back(folder_of(options.model.model));
+  if (options.loads.empty()) options.loads.push_back(published_folder(options.model.model));
+  if (options.loads.front().empty())
+    throw UserError("no file of weights is given",
+                    "give one with --load, or the folder of a published model as MODEL");
   const Sources sources = read_sources(options.model, LayoutFlags{});
   std::vector<Diagnostic> warnings;
   const Model model = read_model_and_layouts({&sources, 1}, options.model, warnings).model;
   VariableTypes types;
   for (const VariableDecl& variable : model.variables) types.emplace(variable.name, variable.type);
   NameMap map(options.maps);
-  map.add_of_model(model.weights);
+  map.add_of_model(model.published.rules);
   Listing listing;
   for (const std::string& load : options.loads)
     for (const Safetensors& file : read_tensor_files(tensors_file(load))) {

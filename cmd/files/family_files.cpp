@@ -40,4 +40,11 @@ std::string model_file(const std::string& path) {
   return fs::is_directory(path, ignored) && fs::exists(config, ignored) ? config.string() : path;
 }
 
+std::string published_folder(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return path;
+  if (fs::path(path).filename() == "config.json") return fs::absolute(path).parent_path().string();
+  return "";
+}
+
 }  // namespace mtfc

@@ -202,4 +202,15 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
   }
 }
 
+void require_writable_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path place = std::filesystem::absolute(folder, error);
+  while (!error && place.has_relative_path() && !std::filesystem::exists(place, error) && !error)
+    place = place.parent_path();
+  int reason = error ? error.value() : 0;
+  if (reason == 0 && !std::filesystem::is_directory(place, error)) reason = ENOTDIR;
+  if (reason == 0 && access(place.c_str(), W_OK | X_OK) != 0) reason = errno;
+  if (reason != 0) throw RunError(fmt::format("cannot write '{}': {}", folder, std::strerror(reason)));
+}
+
 }  // namespace mtfc

@@ -36,6 +36,8 @@ int write_all(int file, std::string_view bytes);
 /// known before a long run than after it. Throws UserError if the command has read a text from the same file, which
 /// would be lost; a text that is read later is refused for the same reason.
 void require_writable(const std::string& path);
+/// Throws RunError if no file can be made in a folder that may have to be made first; makes nothing.
+void require_writable_folder(const std::string& folder);
 /// Throws that UserError if `path` is one of the files in `read`, which are read by other means than read_text().
 void require_unread(const std::string& path, const std::vector<std::string>& read);
 /// Forgets which files have been read and written, because another command begins.

@@ -73,11 +73,15 @@ void add_foreign_hints(CommandLine& line, bool takes_model) {
 
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program) {
   if (or_program)
-    line.add_option("MODEL|PROGRAM", options.model,
-                    "the model file, or a program saved by `mtfc compile -o`, or - for standard input")
+    line.add_option(
+            "MODEL|PROGRAM", options.model,
+            "the model file, the folder or config.json of a published model, a program saved by `mtfc "
+            "compile -o`, or - for standard input")
         .required();
   else
-    line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
+    line.add_option("MODEL", options.model,
+                    "the model file, the folder or config.json of a published model, or - for standard input")
+        .required();
   line.set_group(OptionGroup::kModel);
   line.add_option("--set NAME=VALUE", options.sets, "set a param or the size of a dimension (repeatable)");
   line.add_option("--dtype DTYPE", options.dtype,

@@ -23,7 +23,9 @@
 #include "formats/json/mapped_file.h"
 #include "runtime/data/array_file.h"
 #include "runtime/data/checkpoint.h"
+#include "runtime/data/new_folder.h"
 #include "runtime/data/output_file.h"
+#include "runtime/data/stored_values.h"
 
 namespace mtfc {
 namespace {
@@ -119,7 +121,8 @@ SafetensorsPlan plan_of(const Program& program, int64_t step,
   std::vector<TensorPlace> tensors;
   std::vector<std::string> state;
   for (const ProgramVariable& variable : program.variables) {
-    tensors.push_back({variable.decl.name, variable.decl.type});
+    const TensorType& type = variable.decl.type;
+    tensors.push_back({variable.decl.name, stored_type(type.dtype), shape_of(type.dims)});
     if (variable.decl.optimizer_state) state.push_back(variable.decl.name);
   }
   return plan_safetensors(std::move(tensors), {{"format", "mtfc"},

@@ -98,6 +98,7 @@ void add_file_options(CommandLine& line, RunOptions& options) {
       "--output NAME=FILE.npy", options.outputs,
       "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
       "output");
+  add_export_options(line, "--export", options.exports);
   line.add_option(
       "--metrics FILE.jsonl", options.metrics,
       "write a line of JSON per step: outputs, time, samples and tokens per second, MFU, learning "

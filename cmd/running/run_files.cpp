@@ -1,7 +1,6 @@
 #include "cmd/running/run_files.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -81,18 +80,6 @@ void require_only_metrics(const std::string& path) {
   });
   ++number;
   if (!begins_metrics(rest)) refuse();
-}
-
-// Throws RunError if no file can be made in a folder that may have to be made first; makes nothing.
-void require_writable_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::path place = std::filesystem::absolute(folder, error);
-  while (!error && place.has_relative_path() && !std::filesystem::exists(place, error) && !error)
-    place = place.parent_path();
-  int reason = error ? error.value() : 0;
-  if (reason == 0 && !std::filesystem::is_directory(place, error)) reason = ENOTDIR;
-  if (reason == 0 && access(place.c_str(), W_OK | X_OK) != 0) reason = errno;
-  if (reason != 0) throw RunError(fmt::format("cannot write '{}': {}", folder, std::strerror(reason)));
 }
 
 }  // namespace

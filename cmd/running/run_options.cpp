@@ -105,6 +105,7 @@ void check(const RunOptions& options) {
     if (load.find('=') != std::string::npos) single.push_back(load);
   require_one_each(single, "--load", "loads");
   check_checkpoints(options);
+  check(options.exports, "--export");
   check_files(options);
 }
 

@@ -8,6 +8,7 @@
 
 #include "cmd/launch/execution.h"
 #include "cmd/options/model_options.h"
+#include "cmd/published/export_options.h"
 #include "cmd/running/input_data.h"
 
 namespace mtfc {
@@ -44,6 +45,7 @@ struct Prediction {
 struct RunFileOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::optional<Prediction> prediction;
+  ExportOptions exports;
   std::string metrics;
   std::string tensorboard;  // folder
   std::string report;

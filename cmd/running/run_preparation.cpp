@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <set>
 
@@ -22,16 +23,16 @@
 namespace mtfc {
 namespace {
 
-// Returns a saved program unchanged, or compiles a model for the layout.
+// Returns a saved program unchanged, or compiles a model for the layout; `sees` is called with the whole model.
 Program program_of(const Sources& sources, const RunOptions& options, const Hardware* hardware,
-                   LanguageLoss& loss, std::vector<Diagnostic>& warnings) {
+                   const std::function<void(const Model&)>& sees, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.hardware = hardware;
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
   if (options.prediction) compile_options.keep = options.prediction->tensors;
   const auto within_limit = [&](const Model& whole, const Layout& layout) {
-    loss = {mean_cross_entropy(whole), whole.decode.has_value()};
+    sees(whole);
     Model model = reduced_to(whole, options.evaluate ? "evaluate" : "");
     if (options.prediction) model = for_prediction(std::move(model), *options.prediction);
     FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
@@ -83,7 +84,17 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
   sets_ = all_settings(sources.defaults.sets, options_.model.sets);
   dtype_ = dtype_of(sources, options_.model);
   if (!options_.hardware.empty()) hardware_ = parsed_profile(options_.hardware, sources.hardware_text);
-  Program program = program_of(sources, options_, hardware(), loss_, warnings);
+  const bool exports = !options_.exports.target.empty();
+  const auto sees = [&](const Model& model) {
+    loss_ = {mean_cross_entropy(model), model.decode.has_value()};
+    if (exports)
+      export_.emplace(options_.exports, exported_model(sources, options_.model, model),
+                      std::vector<std::string>{});
+  };
+  Program program = program_of(sources, options_, hardware(), sees, warnings);
+  if (exports && !export_ && sources.program_text.empty())
+    throw UserError("--export needs the model, and a compiled program does not know its published form",
+                    "give the model file, or save a checkpoint and use mtfc export");
   for (Diagnostic& idle : idle_warnings(program, main_entry(program, options_.evaluate)))
     warnings.push_back(std::move(idle));
   if (hardware_)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cmd/options/model_options.h"
+#include "cmd/published/export.h"
 #include "cmd/running/run_options.h"
 #include "cmd/running/stored_settings.h"
 #include "cmd/running/training.h"
@@ -39,6 +40,8 @@ class RunPreparation {
   const std::optional<std::string>& dtype() const { return dtype_; }
   /// That of the model; nothing for a saved program.
   const LanguageLoss& loss() const { return loss_; }
+  /// That of --export, on the rank that has compiled the program; nullptr without one.
+  const Export* exported() const { return export_ ? &*export_ : nullptr; }
 
  private:
   bool continues() const;
@@ -49,6 +52,7 @@ class RunPreparation {
   std::vector<std::string> sets_;
   std::optional<std::string> dtype_;
   LanguageLoss loss_;
+  std::optional<Export> export_;
 };
 
 }  // namespace mtfc

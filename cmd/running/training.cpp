@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cmd/launch/launch.h"
+#include "cmd/published/run_export.h"
 #include "cmd/running/checkpoints.h"
 #include "cmd/running/evaluation.h"
 #include "cmd/running/finite_numbers.h"
@@ -482,6 +483,12 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   const MeanRunTime time = options.prediction ? run_prediction(run)
                            : options.evaluate ? run_evaluation(run)
                                               : run_steps(run, signal);
+  if (!options.exports.target.empty() && signal == 0) {
+    export_variables(executor, measures.exported);
+    if (run.talks())
+      std::cerr << fmt::format("exported to '{}': {}\n", options.exports.target,
+                               measures.exported->summary());
+  }
   if (reports)
     write_run_report(options.report, executor, {run.main, timeline, time.mean(), options.command},
                      measures.hardware);

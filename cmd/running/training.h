@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cmd/published/export.h"
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_options.h"
 #include "cmd/running/run_times.h"
@@ -27,6 +28,7 @@ struct RunMeasures {
   const Hardware* hardware = nullptr;
   RunClock begin;  // of the process
   LanguageLoss loss = {};
+  const Export* exported = nullptr;  // the form in which rank 0 leaves the model behind, after the last step
 };
 
 /// Runs `program` as `options` say. Throws UserError and RunError.

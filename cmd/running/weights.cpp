@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
+#include "cmd/published/placed_tensors.h"
 #include "cmd/running/checkpoints.h"
-#include "cmd/running/placed_tensors.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/checkpoint_notes.h"
@@ -17,6 +17,7 @@
 #include "runtime/compute/checksum.h"
 #include "runtime/data/array_file.h"
 #include "runtime/data/scaled_weights.h"
+#include "runtime/data/stored_values.h"
 #include "runtime/processes/processes.h"
 
 namespace mtfc {
@@ -31,6 +32,37 @@ std::string listed(const std::vector<std::string>& names) {
   for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
     text += fmt::format("{}'{}'", i == 0 ? "" : i + 1 == names.size() ? " and " : ", ", names[i]);
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
+}
+
+// Gives f8 matrices the scales that lie beside them, in any of the files, under a name of theirs with an ending.
+void take_scales(std::vector<Safetensors>& files) {
+  constexpr std::string_view kEnding = "_scale_inv";
+  std::map<std::string, StoredArray> scales;
+  for (Safetensors& file : files)
+    std::erase_if(file.tensors, [&](const auto& tensor) {
+      if (!tensor.first.ends_with(kEnding)) return false;
+      scales.emplace(tensor.first.substr(0, tensor.first.size() - kEnding.size()), tensor.second);
+      return true;
+    });
+  for (Safetensors& file : files)
+    for (auto& [name, array] : file.tensors) {
+      const auto found = scales.find(name);
+      if (found == scales.end() || array.type != StoredType::kF8) continue;
+      const auto blocks = [](int64_t size) { return (size + kScaledBlock - 1) / kScaledBlock; };
+      const std::vector<int64_t>& shape = array.shape;
+      if (shape.size() != 2 ||
+          found->second.shape != std::vector<int64_t>{blocks(shape[0]), blocks(shape[1])})
+        throw RunError(
+            fmt::format("{} has the shape {}, which is not one scale for each block of {} rows and "
+                        "columns of {}, which is {}",
+                        found->second.file, shape_text(found->second.shape), kScaledBlock, array.file,
+                        shape_text(shape)));
+      array.scales = std::make_shared<const BlockScales>(BlockScales{found->second, shape[1]});
+      scales.erase(found);
+    }
+  // Those of no f8 matrix are tensors like others.
+  for (auto& [name, array] : scales)
+    files.front().tensors.emplace(name + std::string(kEnding), std::move(array));
 }
 
 }  // namespace
@@ -52,6 +84,7 @@ std::vector<Safetensors> read_tensor_files(const std::string& path) {
   } catch (const RunError& error) {
     throw RunError(error.what() + earlier_checkpoint_text(current));
   }
+  take_scales(files);
   return files;
 }
 
@@ -79,13 +112,14 @@ void require_complete(const std::vector<std::string>& missing, const FoundTensor
 }
 
 // Refuses tensors for which there is no variable.
-void refuse_others(const FoundTensors& others, const Program& program, const std::string& shown) {
+void refuse_others(const FoundTensors& others, const std::vector<const VariableDecl*>& variables,
+                   const std::string& shown) {
   std::vector<std::string> names, known;
   for (const auto& [name, tensor] : others)
     if (!tensor.optimizer_state) names.push_back(name);
   if (names.empty()) return;
-  for (const ProgramVariable& variable : program.variables)
-    if (!variable.decl.is_scale) known.push_back(variable.decl.name);
+  for (const VariableDecl* const variable : variables)
+    if (!variable->is_scale) known.push_back(variable->name);
   const std::string near = did_you_mean(names.front(), known);
   throw RunError(
       fmt::format("{} has {}, for which the model has no variable ({}--map '{}=' leaves a tensor out)", shown,
@@ -115,10 +149,17 @@ std::string tensors_file(const std::string& path) {
 
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
                             bool (*may_lack)(const VariableDecl&)) {
+  std::vector<const VariableDecl*> variables;
+  for (const ProgramVariable& variable : program.variables) variables.push_back(&variable.decl);
+  return read_weights(variables, paths, map, may_lack);
+}
+
+VariableValues read_weights(const std::vector<const VariableDecl*>& variables,
+                            const std::vector<std::string>& paths, const NameMap& map,
+                            bool (*may_lack)(const VariableDecl&)) {
   FoundTensors found;
   VariableTypes types;
-  for (const ProgramVariable& variable : program.variables)
-    types.emplace(variable.decl.name, variable.decl.type);
+  for (const VariableDecl* const variable : variables) types.emplace(variable->name, variable->type);
   std::vector<std::string> names;
   for (const std::string& path : paths)
     for (Safetensors& file : read_tensor_files(tensors_file(path))) {
@@ -133,8 +174,8 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
   VariableValues values;
   std::vector<std::string> missing, missing_state;
   bool any_state = false;
-  for (size_t v = 0; v < program.variables.size(); ++v) {
-    const VariableDecl& decl = program.variables[v].decl;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    const VariableDecl& decl = *variables[v];
     if (decl.is_scale) continue;
     const auto at = found.find(decl.name);
     if (at == found.end()) {
@@ -154,7 +195,7 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
   require_complete(missing, found, shown);
   // A part of the optimizer's state would be worse than none of it.
   if (any_state) require_complete(missing_state, found, shown);
-  refuse_others(found, program, shown);
+  refuse_others(found, variables, shown);
   return values;
 }
 

@@ -34,6 +34,11 @@ std::vector<Safetensors> read_tensor_files(const std::string& path);
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
                             bool (*may_lack)(const VariableDecl&) = nullptr);
 
+/// The same for any variables, by their positions in the list.
+VariableValues read_weights(const std::vector<const VariableDecl*>& variables,
+                            const std::vector<std::string>& paths, const NameMap& map,
+                            bool (*may_lack)(const VariableDecl&) = nullptr);
+
 /// Compares the arrays that have checksums with them; each rank sums an equal part. Every rank calls it. Throws
 /// AgreedError that names the file and the tensor.
 void require_intact(Processes& processes, const VariableValues& values);

@@ -227,12 +227,14 @@ TEST_CASE("a pattern of --map that renames nothing is a mistake") {
 TEST_CASE("a tensor of a type that can't be read is left out by --map, or else refused") {
   const Folder folder;
   std::vector<Tensor> tensors = kOthers;
-  tensors.push_back({"h.0.c_attn.scale", "F8_E4M3", {4}, "abcd"});
+  tensors.push_back({"h.0.c_attn.scale", "F8_E5M2", {4}, "abcd"});
   folder.write("w.safetensors", file_of(tensors));
-  CHECK(folder.loaded(std::string("--load w.safetensors") + kMap) ==
-        refusal("w.safetensors: the .safetensors header says that 'h.0.c_attn.scale' has elements of type "
-                "'F8_E4M3', which can't be read (BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 can) "
-                "(--map 'h.0.c_attn.scale=' leaves the tensor out)"));
+  CHECK(
+      folder.loaded(std::string("--load w.safetensors") + kMap) ==
+      refusal(
+          "w.safetensors: the .safetensors header says that 'h.0.c_attn.scale' has elements of type "
+          "'F8_E5M2', which can't be read (BOOL U8 I8 U16 I16 U32 I32 U64 I64 F16 BF16 F32 F64 F8_E4M3 can) "
+          "(--map 'h.0.c_attn.scale=' leaves the tensor out)"));
   for (const char* left_out : {" --map 'h.*.c_attn.scale='", " --map 'h.0.c_attn.scale='"}) {
     CHECK(folder.loaded(std::string("--load w.safetensors") + kMap + left_out) == "exit 0: ");
     CHECK(folder.values("out") == counted(16, 200));

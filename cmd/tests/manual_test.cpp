@@ -166,7 +166,7 @@ TEST_CASE("troff has nothing to complain of in any man page") {
           outcome_of(fmt::format("groff -man -Tutf8 -ww -z -rLL={} '{}' 2>&1", width, entry.path().string()))
               .text == "");
   }
-  CHECK(pages == 1 + 22 + std::size(kTopics));
+  CHECK(pages == 1 + 23 + std::size(kTopics));
 }
 
 TEST_CASE("the man page of a command has all that its help has") {

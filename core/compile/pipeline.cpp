@@ -148,7 +148,7 @@ Program frame_of(const Model& model, const Layout& layout, const VariableShardin
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
   program.loss = loss_name(model);
-  program.weights = model.weights;
+  program.weights = model.published.rules;
   if (model.train) program.learning_rate = learning_rate_of(*model.train);
   program.variables = placed_variables(all_variables(model), layout.mesh, shardings, bytes);
   return program;

@@ -134,6 +134,12 @@ struct TrainOutput {
   size_t position;   // among all outputs
 };
 
+/// What the variables are called in published files of weights.
+struct PublishedForm {
+  std::vector<std::string> rules;   // FROM=TO
+  std::vector<std::string> merged;  // dimensions that these files keep as one where they follow each other
+};
+
 struct Model {
   std::string name;
   std::string file;
@@ -148,8 +154,8 @@ struct Model {
   std::vector<TrainOutput> train_outputs;  // in ascending order of their positions
   std::vector<ModelAnnotation> annotations = {};
   std::optional<DecodeSpec> decode;
-  std::vector<std::string> weights = {};  // FROM=TO: what variables are called in published files of weights
-  bool is_reduced = false;                // tensors are left out, so annotations of a layout may name none
+  PublishedForm published = {};
+  bool is_reduced = false;  // tensors are left out, so annotations of a layout may name none
 };
 
 /// The dtype that is asked for the tensors that a pattern matches (core/tensors/name_pattern.h).

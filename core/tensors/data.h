@@ -20,7 +20,7 @@ namespace mtfc {
 /// of them do not overflow.
 inline constexpr int64_t kMostCounted = int64_t{1} << 53;
 
-enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool, kF16, kBF16 };
+enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool, kF16, kBF16, kF8 };
 template <>
 inline constexpr auto kEnumNames<StoredType> =
     std::to_array<EnumName<StoredType>>({{StoredType::kU8, "u8"},
@@ -35,7 +35,8 @@ inline constexpr auto kEnumNames<StoredType> =
                                          {StoredType::kF64, "f64"},
                                          {StoredType::kBool, "bool"},
                                          {StoredType::kF16, "f16"},
-                                         {StoredType::kBF16, "bf16"}});
+                                         {StoredType::kBF16, "bf16"},
+                                         {StoredType::kF8, "f8_e4m3"}});
 int64_t size_of(StoredType type);
 bool is_float(StoredType type);
 
@@ -47,6 +48,7 @@ struct FileSample {
 };
 
 struct ArrayPart;
+struct BlockScales;
 
 /// A dense row-major array in memory: a mapped file, unpacked data, or several of them that are read as one.
 struct StoredArray {
@@ -61,7 +63,16 @@ struct StoredArray {
   // Arrays whose elements follow each other: of several files, or of tensors of which a variable
   // consists. `data` is null then.
   std::shared_ptr<const std::vector<ArrayPart>> parts = {};
+  std::shared_ptr<const BlockScales> scales = {};  // by which its elements are multiplied; null: by 1
 };
+
+/// The scales of a matrix of f8 values, one for each block of kScaledBlock rows and columns.
+struct BlockScales {
+  StoredArray scales;   // by rows and columns of blocks
+  int64_t columns = 1;  // of the matrix
+  int64_t first = 0;    // the element of the matrix with which the scaled array begins
+};
+inline constexpr int64_t kScaledBlock = 128;
 
 /// One of the arrays that are read as one.
 struct ArrayPart {
@@ -69,11 +80,19 @@ struct ArrayPart {
   int64_t begin = 0;  // the elements of the parts before it
 };
 
+/// The number of elements of an array of this shape.
+int64_t element_count(const std::vector<int64_t>& shape);
+
+/// The type in which a file stores elements of a program.
+StoredType stored_type(DType dtype);
+
 /// A tensor stored in a file, row-major and little-endian, from byte `offset` on.
 struct TensorPlace {
   std::string name;
-  TensorType type;
+  StoredType type;
+  std::vector<int64_t> shape;
   int64_t offset = 0;
+  int64_t bytes() const;
 };
 
 enum class RandomKind { kNormal, kUniform, kInteger };

@@ -75,6 +75,47 @@ std::optional<Match> match_of(const std::string& pattern, std::string_view name)
   return match;
 }
 
+// The right side of a rule, in which stars stand for what they match on the left.
+struct Target {
+  std::vector<std::string> variables;
+  std::string per;
+  bool is_indexed = false;
+};
+
+Target target_of(const std::string& to) {
+  Target target;
+  std::string text = to;
+  if (const size_t at = text.find(kPer); at != std::string::npos) {
+    target.per = trimmed(text.substr(at + kPer.size()));
+    text.resize(at);
+  }
+  std::istringstream variables(text);
+  for (std::string variable; std::getline(variables, variable, '+');)
+    target.variables.push_back(trimmed(variable));
+  target.is_indexed = target.variables.front().ends_with(kIndex);
+  if (target.is_indexed) target.variables.front().resize(target.variables.front().size() - kIndex.size());
+  return target;
+}
+
+// The pattern with these texts in the places of its stars.
+std::string filled(std::string_view pattern, const std::vector<std::string_view>& captures) {
+  std::string text;
+  size_t star = 0;
+  for (const char c : pattern)
+    if (c == '*')
+      text += captures[star++];
+    else
+      text += c;
+  return text;
+}
+
+// The name in which # stands for a number.
+std::string with_index(std::string name, int64_t index) {
+  if (const size_t at = name.find('#'); at != std::string::npos)
+    name.replace(at, 1, fmt::format("{}", index));
+  return name;
+}
+
 // `the file has 'h.0.attn.weight', 'h.0.mlp.weight' and 17 more`
 std::string nearest_text(const std::string& name, const std::vector<std::string>& names) {
   return names.empty() ? "the file has no tensors" : "the file has " + nearest_listed(name, names);
@@ -150,31 +191,68 @@ std::optional<Placement> NameMap::placed(const std::string& name) const {
     const std::optional<Match> match = match_of(rule.from, name);
     if (!match) continue;
     if (rule.to.empty()) return std::nullopt;
-    Placement placement;
-    placement.index = match->number;
-    std::string to = rule.to;
-    if (const size_t at = to.find(kPer); at != std::string::npos) {
-      placement.per = trimmed(to.substr(at + kPer.size()));
-      to.resize(at);
-    }
-    size_t star = 0;
-    std::string variable;
-    for (const char c : to + "+") {
-      if (c == '+') {
-        placement.variables.push_back(trimmed(variable));
-        variable.clear();
-        star = 0;
-      } else if (c == '*') {
-        variable += match->captures[star++];
-      } else {
-        variable += c;
-      }
-    }
-    if (placement.index)
-      placement.variables.front().resize(placement.variables.front().size() - kIndex.size());
+    const Target target = target_of(rule.to);
+    Placement placement{{}, target.per, match->number};
+    for (const std::string& variable : target.variables)
+      placement.variables.push_back(filled(variable, match->captures));
     return placement;
   }
   return Placement{{name}, "", {}};
+}
+
+std::optional<std::string> NameMap::name_of(const std::string& variable,
+                                            const std::set<std::string>& variables) const {
+  std::optional<std::string> best;
+  size_t least = 0;
+  std::vector<std::string_view> captures;
+  for (const Rule& rule : rules_) {
+    if (rule.to.empty()) continue;
+    for (const std::string& pattern : target_of(rule.to).variables) {
+      if (!matches(pattern, variable, captures) ||
+          static_cast<size_t>(std::count(rule.from.begin(), rule.from.end(), '*')) != captures.size())
+        continue;
+      size_t text = 0;
+      for (const std::string_view capture : captures) text += capture.size();
+      if (best && text >= least) continue;
+      const std::string name = filled(rule.from, captures);
+      // Other rules may come before this one for that name, and others of its variables may not exist.
+      const std::optional<Placement> back = placed(with_index(name, 0));
+      const auto exists = [&](const std::string& other) { return variables.contains(other); };
+      if (!back ||
+          std::find(back->variables.begin(), back->variables.end(), variable) == back->variables.end() ||
+          !std::all_of(back->variables.begin(), back->variables.end(), exists))
+        continue;
+      best = name;
+      least = text;
+    }
+  }
+  return best;
+}
+
+std::vector<NamedPlacement> NameMap::tensors_of(const std::vector<VariableDecl>& variables) const {
+  std::vector<NamedPlacement> tensors;
+  std::set<std::string> known, done;
+  for (const VariableDecl& variable : variables) known.insert(variable.name);
+  for (const VariableDecl& variable : variables) {
+    if (done.contains(variable.name)) continue;
+    const std::string name = name_of(variable.name, known).value_or(variable.name);
+    const std::optional<Placement> first = placed(with_index(name, 0));
+    if (!first ||
+        std::find(first->variables.begin(), first->variables.end(), variable.name) == first->variables.end())
+      throw UserError(
+          fmt::format("the map does not say what '{}' of the model is called in files, and '{}' is "
+                      "the name of something else there",
+                      variable.name, name),
+          fmt::format("--map NAME={} names it", variable.name));
+    done.insert(first->variables.begin(), first->variables.end());
+    const Dims& dims = variable.type.dims;
+    const int64_t count = !first->index ? 1 : dims.empty() ? 0 : dims.front().size;
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string numbered = with_index(name, i);
+      tensors.push_back({numbered, *placed(numbered)});
+    }
+  }
+  return tensors;
 }
 
 void NameMap::require_use(const std::vector<std::string>& names) const {

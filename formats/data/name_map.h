@@ -11,9 +11,12 @@
 //   experts.#.up.weight = up[#]        index # of the variable's first dimension; # stands for digits
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/model/model.h"
 
 namespace mtfc {
 
@@ -27,6 +30,12 @@ struct Placement {
   std::optional<int64_t> index;  // of the first dimension of the only variable
 };
 
+/// A tensor of files, by its name there.
+struct NamedPlacement {
+  std::string name;
+  Placement placement;
+};
+
 class NameMap {
  public:
   NameMap() = default;
@@ -38,11 +47,19 @@ class NameMap {
   /// Returns where the tensor `name` belongs: in the variable of that name if no pattern matches; nullopt if it is to
   /// be omitted.
   std::optional<Placement> placed(const std::string& name) const;
+  /// The tensors that hold the variables, in the order of the first variable of each: the names that the rules rename
+  /// to theirs. Of several rules that could, the one counts of which stars stand for the least text, and then the
+  /// first. A variable that no rule names is a tensor of its own name. Throws UserError if the rules give a variable's
+  /// own name to something else.
+  std::vector<NamedPlacement> tensors_of(const std::vector<VariableDecl>& variables) const;
   /// Throws UserError for a rule that renames none of `names`, the tensors of all files: a mistake in it would have no
   /// other effect. Rules that leave tensors out may find none, and so may rules of a file as long as one finds some.
   void require_use(const std::vector<std::string>& names) const;
 
  private:
+  // The name of the tensor that holds the variable, with # for an index; `variables` are all of the model.
+  std::optional<std::string> name_of(const std::string& variable,
+                                     const std::set<std::string>& variables) const;
   void add(const std::string& rule, const std::string& origin, const std::string& file);
   struct Rule {
     std::string from, to;

@@ -1,6 +1,8 @@
 #include "formats/data/name_map.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <random>
 
 #include "core/diagnostics/error.h"
+#include "formats/data/published_shapes.h"
 
 namespace mtfc::name_map_test {
 namespace {
@@ -129,6 +132,57 @@ TEST_CASE("rules come from files too") {
   CHECK_THROWS_AS(NameMap({path.string()}), UserError);
   CHECK_THROWS_AS(NameMap({"=b"}), UserError);
   CHECK_THROWS_AS(NameMap({"a=*"}), UserError);
+}
+
+namespace {
+
+VariableDecl variable(const std::string& name, Dims dims) {
+  VariableDecl decl;
+  decl.name = name;
+  decl.type = {DType::kF32, std::move(dims)};
+  return decl;
+}
+
+// `name[2, 3] = a + b per h`
+std::string published_text(const std::vector<std::string>& rules, const std::vector<VariableDecl>& variables,
+                           const std::vector<std::string>& merged) {
+  std::string text;
+  for (const PublishedTensor& tensor : published_tensors(NameMap(rules), variables, merged))
+    text += fmt::format("{}[{}] = {}{}{}\n", tensor.name, fmt::join(tensor.shape, ", "),
+                        fmt::join(tensor.placement.variables, " + "),
+                        tensor.placement.per.empty() ? "" : " per " + tensor.placement.per,
+                        tensor.placement.index ? fmt::format("[{}]", *tensor.placement.index) : "");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the inverse of a map gives variables their names and shapes in files") {
+  const Dim heads{"heads", 2}, kv{"kv", 3}, model{"model", 5}, experts{"experts", 2};
+  const std::vector<VariableDecl> all = {variable("l_0/q/weight", {heads, kv, model}),
+                                         variable("l_0/k/weight", {heads, kv, model}),
+                                         variable("l_0/q_norm/scale", {kv}),
+                                         variable("l_0/up", {experts, kv, model}), variable("l_0/other", {})};
+  const std::vector<std::string> rules = {"h.*.*_proj.* = l_*/*/*", "h.*.q_norm = l_*/q_norm/scale",
+                                          "h.*.experts.#.up = l_*/up[#]", "h.*.kv.bias ="};
+  // Of the rules that could name l_0/q_norm/scale, the one counts that says most of it.
+  CHECK(published_text(rules, all, {"heads", "kv"}) ==
+        "h.0.q_proj.weight[6, 5] = l_0/q/weight\n"
+        "h.0.k_proj.weight[6, 5] = l_0/k/weight\n"
+        "h.0.q_norm[3] = l_0/q_norm/scale\n"
+        "h.0.experts.0.up[3, 5] = l_0/up[0]\n"
+        "h.0.experts.1.up[3, 5] = l_0/up[1]\n"
+        "l_0/other[] = l_0/other\n");
+  CHECK(published_text({"h.*.qk = l_*/q/weight + l_*/k/weight per heads"}, {all[0], all[1]},
+                       {"heads", "kv"}) == "h.0.qk[12, 5] = l_0/q/weight + l_0/k/weight per heads\n");
+  // One of its variables does not exist.
+  CHECK(published_text({"h.*.qk = l_*/q/weight + l_*/k/weight"}, {all[0]}, {}) ==
+        "l_0/q/weight[2, 3, 5] = l_0/q/weight\n");
+  CHECK_THROWS_WITH_AS(published_text({"h.*.qk = l_*/q/weight + l_*/up"}, {all[0], all[3]}, {"heads", "kv"}),
+                       doctest::Contains("can't be rows of one tensor 'h.0.qk': [6, 5] and [2, 3, 5]"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(published_text({"b = other", "a = b"}, {variable("a", {kv}), variable("b", {kv})}, {}),
+                       doctest::Contains("does not say what 'a' of the model is called in files"), UserError);
 }
 
 }  // namespace mtfc::name_map_test

@@ -36,7 +36,7 @@ constexpr StoredName kStoredNames[] = {
     {"U16", StoredType::kU16},   {"I16", StoredType::kI16},   {"U32", StoredType::kU32},
     {"I32", StoredType::kI32},   {"U64", StoredType::kU64},   {"I64", StoredType::kI64},
     {"F16", StoredType::kF16},   {"BF16", StoredType::kBF16}, {"F32", StoredType::kF32},
-    {"F64", StoredType::kF64}};
+    {"F64", StoredType::kF64},   {"F8_E4M3", StoredType::kF8}};
 
 // The header's entry for one tensor.
 struct Entry {
@@ -259,9 +259,10 @@ void check_cover(const std::vector<Entry>& entries, int64_t bytes, const std::st
                            reached, bytes));
 }
 
-const char* code_of(DType dtype) {
-  constexpr const char* kCodes[] = {"F32", "F64", "BF16", "I32", "I64", "BOOL"};
-  return kCodes[static_cast<int>(dtype)];
+std::string_view code_of(StoredType type) {
+  return std::find_if(std::begin(kStoredNames), std::end(kStoredNames),
+                      [&](const StoredName& known) { return known.type == type; })
+      ->name;
 }
 
 // Gives the tensors their checksums, where the metadata has them in the form of checksums_json().
@@ -361,7 +362,7 @@ std::vector<std::string> safetensors_files(const std::string& path) {
 SafetensorsPlan plan_safetensors(std::vector<TensorPlace> tensors,
                                  const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorPlace& a, const TensorPlace& b) {
-    return std::tuple(-size_of(a.type.dtype), a.name) < std::tuple(-size_of(b.type.dtype), b.name);
+    return std::tuple(-size_of(a.type), a.name) < std::tuple(-size_of(b.type), b.name);
   });
   std::string text = "{";
   const auto add = [&](const std::string& name, const Json& value) {
@@ -375,12 +376,9 @@ SafetensorsPlan plan_safetensors(std::vector<TensorPlace> tensors,
   int64_t end = 0;
   for (TensorPlace& tensor : tensors) {
     tensor.offset = end;
-    end += bytes(tensor.type);
-    Json shape = Json::array();
-    for (const Dim& dim : tensor.type.dims) shape.push_back(dim.size);
-    add(tensor.name, {{"dtype", code_of(tensor.type.dtype)},
-                      {"shape", std::move(shape)},
-                      {"data_offsets", {tensor.offset, end}}});
+    end += tensor.bytes();
+    add(tensor.name,
+        {{"dtype", code_of(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {tensor.offset, end}}});
   }
   text += "}";
   while (text.size() % kAlignedHeader != 0) text += ' ';

@@ -9,6 +9,7 @@
 #include "core/diagnostics/suggest.h"
 #include "formats/import/config_rules.h"
 #include "formats/import/text_edits.h"
+#include "formats/json/json_text.h"
 
 namespace mtfc {
 namespace {
@@ -39,9 +40,10 @@ std::string family_name(const Cursor& config, std::vector<std::string> known) {
   return *name;
 }
 
-// The model of the family with these settings, and without what only importing needs. A setting that the family itself
-// does not have is one of a param of the library that it includes.
-std::string with_settings(std::string_view text, const JsonValue& model, const ImportedSettings& settings) {
+// The model of the family with these settings, which holds the config.json in the place of the family's rules for it. A
+// setting that the family itself does not have is one of a param of the library that it includes.
+std::string with_settings(std::string_view text, const JsonValue& model, const ImportedSettings& settings,
+                          const JsonValue& config) {
   TextEdits edits(text);
   std::string more;
   for (const auto& [name, json] : settings) {
@@ -54,7 +56,9 @@ std::string with_settings(std::string_view text, const JsonValue& model, const I
   }
   edits.append(*model.find("params"), more);
   for (size_t i = 0; i + 1 < model.members.size(); ++i)
-    if (model.members[i].key == "import") edits.remove_before(model.members[i], model.members[i + 1]);
+    if (model.members[i].key == "import")
+      edits.replace_before(model.members[i], model.members[i + 1],
+                           fmt::format("\"import\": {{\"config\": {}}},\n  ", json_text(config)));
   return edits.apply();
 }
 
@@ -77,7 +81,7 @@ std::string import_model(std::string_view config, const std::string& file, const
   const Cursor rules(model, family, sink);
   const ImportedSettings settings = read_config(root, rules, Cursor(common_json, common, sink));
   finish(sink);
-  return with_settings(text, model, settings);
+  return with_settings(text, model, settings, json);
 }
 
 }  // namespace mtfc

@@ -31,8 +31,8 @@ void TextEdits::replace(const JsonValue& value, std::string json) {
   edits_[begin] = {end_of_scalar(text_, begin), std::move(json)};
 }
 
-void TextEdits::remove_before(const JsonMember& member, const JsonMember& next) {
-  edits_[offset(member.place)] = {offset(next.place), ""};
+void TextEdits::replace_before(const JsonMember& member, const JsonMember& next, std::string json) {
+  edits_[offset(member.place)] = {offset(next.place), std::move(json)};
 }
 
 void TextEdits::append(const JsonValue& object, std::string json) {

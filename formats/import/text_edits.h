@@ -24,8 +24,8 @@ class TextEdits {
   /// Adds members to an object whose last member is a number or string: `json` is what follows it, from its comma.
   /// Replacements of that member must come first.
   void append(const JsonValue& object, std::string json);
-  /// Removes a member of an object that another member follows, up to that one.
-  void remove_before(const JsonMember& member, const JsonMember& next);
+  /// Puts `json` in the place of a member of an object that another member follows, up to that one.
+  void replace_before(const JsonMember& member, const JsonMember& next, std::string json);
 
   std::string apply() const;
 

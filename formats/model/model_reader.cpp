@@ -332,9 +332,26 @@ Model in_precision(const Cursor& root, const ModelContext& context, DiagnosticSi
                    context.compile_options ? *context.compile_options : CompileOptions{});
 }
 
-// A rule, or an object that says when it holds.
+void read_merged(const Cursor& item, ModelDraft& draft) {
+  if (!item.check_keys({"merge"})) return;
+  for (const Cursor& name : item.find("merge")->items("a list of dimensions")) {
+    const std::optional<std::string> dim = name.string("a dimension");
+    if (!dim) continue;
+    if (draft.scope.dim(*dim))
+      draft.model.published.merged.push_back(*dim);
+    else
+      name.error(fmt::format("there is no dimension '{}'", *dim),
+                 did_you_mean(*dim, draft.scope.dim_names()));
+  }
+}
+
+// A rule, an object that says when it holds, or dimensions that files keep as one.
 void read_weights(const Cursor& weights, ModelDraft& draft) {
   for (const Cursor& item : weights.items("a list of rules FROM=TO")) {
+    if (item.find("merge")) {
+      read_merged(item, draft);
+      continue;
+    }
     const bool has_condition = item.is(JsonKind::kObject);
     if (has_condition && !item.check_keys({"map", "when"})) continue;
     const std::optional<Cursor> rule = has_condition ? item.require("map") : item;
@@ -342,7 +359,7 @@ void read_weights(const Cursor& weights, ModelDraft& draft) {
     const std::optional<std::string> text = rule ? rule->string("a rule FROM=TO") : std::nullopt;
     if (!text) continue;
     if (const std::string problem = rule_problem(*text); !problem.empty()) rule->error(problem);
-    if (holds) draft.model.weights.push_back(*text);
+    if (holds) draft.model.published.rules.push_back(*text);
   }
 }
 

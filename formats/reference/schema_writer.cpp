@@ -340,7 +340,8 @@ Json weights_schema() {
           {"description", "the names of the variables in published files"},
           {"items",
            {{"anyOf",
-             {rule, object_schema({{"map", rule}, {"when", reference("condition")}}, {"map", "when"})}}}}};
+             {rule, object_schema({{"map", rule}, {"when", reference("condition")}}, {"map", "when"}),
+              object_schema({{"merge", {{"type", "array"}, {"items", text()}}}}, {"merge"})}}}}};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/op_registry.h"
+#include "formats/json/json_text.h"
 
 namespace mtfc {
 namespace {
@@ -118,77 +119,20 @@ void collect(JsonValue& value, std::vector<JsonValue*>& all) {
   for (JsonMember& member : value.members) collect(member.value, all);
 }
 
-void append_quoted(std::string& text, const std::string& content) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  text += '"';
-  for (const char c : content) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (code < 0x20) {
-      text += std::string("\\u00") + kDigits[code >> 4] + kDigits[code & 15];
-    } else {
-      text += c;
-    }
-  }
-  text += '"';
-}
-
-void append(std::string& text, const JsonValue& value) {
-  switch (value.kind) {
-    case JsonKind::kNull:
-      text += "null";
-      return;
-    case JsonKind::kBool:
-      text += value.flag ? "true" : "false";
-      return;
-    case JsonKind::kNumber:
-      text += value.text;
-      return;
-    case JsonKind::kString:
-      return append_quoted(text, value.text);
-    case JsonKind::kArray:
-      text += '[';
-      for (size_t i = 0; i < value.items.size(); ++i) {
-        if (i > 0) text += ", ";
-        append(text, value.items[i]);
-      }
-      text += ']';
-      return;
-    case JsonKind::kObject:
-      text += "{";
-      for (size_t i = 0; i < value.members.size(); ++i) {
-        if (i > 0) text += ",\n";
-        append_quoted(text, value.members[i].key);
-        text += ": ";
-        append(text, value.members[i].value);
-      }
-      text += "}";
-      return;
-  }
-}
-
 }  // namespace
 
 const std::vector<std::string>& boundary_numbers() {
   return kNumbers;
 }
 
-std::string text_of(const JsonValue& value) {
-  std::string text;
-  append(text, value);
-  return text;
-}
-
 void Vocabulary::learn(const JsonValue& document) {
   constexpr size_t kSmall = 200;  // larger parts would make all mutants alike
   if (document.kind == JsonKind::kString) words.push_back(document.text);
-  if (text_of(document).size() < kSmall) values.push_back(document);
+  if (json_text(document).size() < kSmall) values.push_back(document);
   for (const JsonValue& item : document.items) learn(item);
   for (const JsonMember& member : document.members) {
     words.push_back(member.key);
-    if (text_of(member.value).size() < kSmall) by_key[member.key].push_back(member.value);
+    if (json_text(member.value).size() < kSmall) by_key[member.key].push_back(member.value);
     learn(member.value);
   }
 }
@@ -397,7 +341,7 @@ std::string Mutator::mutated_json(const std::string& text) {
   own_ = {};
   own_.learn(document);
   for (size_t i = chance(60) ? 1 : pick(4) + 1; i > 0; --i) mutate(document);
-  return text_of(document);
+  return json_text(document, 1);
 }
 
 }  // namespace mtfc

@@ -60,7 +60,4 @@ class Mutator {
   Vocabulary own_;  // the current document's words and values
 };
 
-/// The document as text.
-std::string text_of(const JsonValue& value);
-
 }  // namespace mtfc

@@ -60,10 +60,9 @@ std::string length_bytes(uint64_t length) {
 
 std::vector<SeedFile> safetensors_files() {
   std::vector<SeedFile> files;
-  const TensorType matrix{DType::kF32, {{"a", 2}, {"b", 5}}};
-  const std::vector<TensorPlace> two = {{"w", matrix}, {"step", {DType::kI64, {}}}};
-  std::vector<TensorPlace> many = {{"none", {DType::kBool, {{"z", 0}}}}};
-  for (int i = 0; i < 40; ++i) many.push_back({fmt::format("layer_{}/w", i), matrix});
+  const std::vector<TensorPlace> two = {{"w", StoredType::kF32, {2, 5}}, {"step", StoredType::kI64, {}}};
+  std::vector<TensorPlace> many = {{"none", StoredType::kBool, {0}}};
+  for (int i = 0; i < 40; ++i) many.push_back({fmt::format("layer_{}/w", i), StoredType::kF32, {2, 5}});
   for (const std::vector<TensorPlace>& tensors : {std::vector<TensorPlace>{}, two, two, many}) {
     const SafetensorsPlan plan = plan_safetensors(tensors, {{"format", "mtfc"}});
     std::string bytes = plan.header;

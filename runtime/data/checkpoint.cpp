@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -11,6 +10,7 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/data/array_file.h"
+#include "runtime/data/new_folder.h"
 #include "runtime/data/output_file.h"
 
 namespace mtfc {
@@ -20,18 +20,13 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kRoundBytes = int64_t{256} << 20;
 
-std::string parent_of(const std::string& folder) {
-  const std::string parent = fs::path(folder).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 class CheckpointWriting {
  public:
   CheckpointWriting(Comm& comm, const NewCheckpoint& checkpoint)
       : comm_(comm),
         processes_(comm.processes()),
         checkpoint_(checkpoint),
-        unfinished_(checkpoint.folder + kUnfinished),
+        folder_(checkpoint.folder),
         shown_(fmt::format("the checkpoint '{}'", checkpoint.folder)),
         checksums_(checkpoint.tensors.size()) {}
 
@@ -48,28 +43,23 @@ class CheckpointWriting {
     try {
       processes_.require_success(error);
     } catch (const RunError&) {
-      std::error_code ignored;
-      if (processes_.is_root()) fs::remove_all(unfinished_, ignored);
+      if (processes_.is_root()) folder_.remove();
       throw;
     }
   }
 
   std::string failure() const { return fmt::format("cannot write {}: {}", shown_, std::strerror(errno)); }
 
-  std::string path(const std::string& name) const { return unfinished_ + "/" + name; }
-
   std::string create() const {
-    std::error_code ignored;
-    fs::remove_all(unfinished_, ignored);
-    if (mkdir(unfinished_.c_str(), 0777) != 0) return failure();
-    OutputFile file(path(checkpoint_.tensors_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
+    if (!folder_.begin()) return failure();
+    OutputFile file(folder_.file(checkpoint_.tensors_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
     file.reserve(checkpoint_.bytes);
     return file.error();
   }
 
   // The ranks have added the checksums up.
   std::string write_header() const {
-    OutputFile file(path(checkpoint_.tensors_name), O_WRONLY, shown_);
+    OutputFile file(folder_.file(checkpoint_.tensors_name), O_WRONLY, shown_);
     file.write_at(checkpoint_.header({checksums_.begin(), checksums_.end()}), 0);
     file.sync();
     return file.error();
@@ -78,7 +68,7 @@ class CheckpointWriting {
   // Writes in rounds, so that no rank waits for the others longer than a round takes: a slow disk must not
   // look like a hanging rank.
   void write_slices() {
-    OutputFile file(path(checkpoint_.tensors_name), O_WRONLY, shown_);
+    OutputFile file(folder_.file(checkpoint_.tensors_name), O_WRONLY, shown_);
     const std::vector<Slice> slices = own_slices();
     size_t next = 0;
     for (bool more = true; more;) {
@@ -113,20 +103,17 @@ class CheckpointWriting {
 
   std::string complete() const {
     if (std::string error = write_header(); !error.empty()) return error;
-    OutputFile notes(path(checkpoint_.notes_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
+    OutputFile notes(folder_.file(checkpoint_.notes_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
     notes.write_at(checkpoint_.notes, 0);
     notes.sync();
     if (!notes.error().empty()) return notes.error();
-    if (!sync_folder(unfinished_) || std::rename(unfinished_.c_str(), checkpoint_.folder.c_str()) != 0 ||
-        !sync_folder(parent_of(checkpoint_.folder)))
-      return failure();
-    return "";
+    return folder_.complete() ? "" : failure();
   }
 
   Comm& comm_;
   Processes& processes_;
   const NewCheckpoint& checkpoint_;
-  std::string unfinished_;
+  NewFolder folder_;
   std::string shown_;
   std::vector<int64_t> checksums_;  // by tensor, modulo 2^64
 };

@@ -1,10 +1,6 @@
 #pragma once
-// A checkpoint: a folder that appears with all its files or not at all, written by all ranks together.
-//
-//   DIR/step_00000100.part/    made by rank 0; every rank writes its slices into the file of tensors
-//   DIR/step_00000100/         renamed once all is on disk
-//
-// A killed run leaves a folder whose name ends in kUnfinished, which may be deleted.
+// A checkpoint: a folder that appears with all its files or not at all (runtime/data/new_folder.h). All ranks write it
+// together: rank 0 makes it; every rank writes its slices into the file of tensors.
 
 #include <cstdint>
 #include <functional>
@@ -17,8 +13,6 @@
 #include "runtime/execute/executor.h"
 
 namespace mtfc {
-
-inline constexpr const char* kUnfinished = ".part";
 
 struct SavedTensor {
   int64_t offset = 0;              // in bytes, in the file of tensors

@@ -29,6 +29,18 @@ struct Half {
   }
 };
 
+// f8 E4M3: 4 bits of exponent, 3 of fraction, no infinities (https://arxiv.org/abs/2209.05433).
+struct Float8 {
+  uint8_t bits;
+  explicit operator double() const {
+    const int exponent = bits >> 3 & 0xF, fraction = bits & 7;
+    const double sign = bits >> 7 ? -1 : 1;
+    if (exponent == 0xF && fraction == 7) return std::numeric_limits<double>::quiet_NaN();
+    if (exponent == 0) return sign * std::ldexp(fraction, -9);
+    return sign * std::ldexp(8 + fraction, exponent - 10);
+  }
+};
+
 template <typename Stored>
 Stored load_one(const std::byte* from, bool swap) {
   std::byte bytes[sizeof(Stored)];
@@ -98,6 +110,8 @@ void convert_to(const StoredArray& array, int64_t first, int64_t count, double s
       return convert<Half, Element>(array, first, count, scale, to);
     case StoredType::kBF16:
       return convert<Bf16, Element>(array, first, count, scale, to);
+    case StoredType::kF8:
+      return convert<Float8, Element>(array, first, count, scale, to);
   }
 }
 
@@ -135,10 +149,59 @@ void copy_from_parts(const std::vector<ArrayPart>& parts, const Interval& range,
   }
 }
 
+// Copies runs of elements that have one scale.
+void copy_scaled(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
+  const BlockScales& blocks = *array.scales;
+  const int64_t columns = blocks.scales.shape.back();
+  StoredArray plain = array;
+  plain.scales = nullptr;
+  for (int64_t at = range.begin; at < range.end;) {
+    const int64_t element = blocks.first + at, row = element / blocks.columns,
+                  column = element % blocks.columns;
+    const int64_t row_end = (column / kScaledBlock + 1) * kScaledBlock;
+    const int64_t end = std::min(range.end, at + std::min(row_end, blocks.columns) - column);
+    const int64_t block = row / kScaledBlock * columns + column / kScaledBlock;
+    double own = 1;
+    copy_stored(blocks.scales, {block, block + 1}, 1, DType::kF64, reinterpret_cast<std::byte*>(&own));
+    copy_stored(plain, {at, end}, scale * own, dtype, to + (at - range.begin) * size_of(dtype));
+    at = end;
+  }
+}
+
+// Throws RunError for a number that f16 can't hold.
+void copy_halves(const StoredArray& array, const Interval& range, std::byte* to) {
+  constexpr double kLargest = 65504;
+  std::vector<double> values(static_cast<size_t>(range.size()));
+  copy_stored(array, range, 1, DType::kF64, reinterpret_cast<std::byte*>(values.data()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto half = static_cast<_Float16>(values[i]);
+    if (std::isfinite(values[i]) && !std::isfinite(static_cast<double>(half)))
+      throw RunError(
+          fmt::format("{}: {} is too large for f16, which ends at {}", array.file, values[i], kLargest));
+    std::memcpy(to + i * sizeof half, &half, sizeof half);
+  }
+}
+
 }  // namespace
+
+void copy_stored(const StoredArray& array, const Interval& range, StoredType type, std::byte* to) {
+  switch (type) {
+    case StoredType::kF32:
+      return copy_stored(array, range, 1, DType::kF32, to);
+    case StoredType::kF64:
+      return copy_stored(array, range, 1, DType::kF64, to);
+    case StoredType::kBF16:
+      return copy_stored(array, range, 1, DType::kBF16, to);
+    case StoredType::kF16:
+      return copy_halves(array, range, to);
+    default:
+      throw InternalError("files of weights have no such elements");
+  }
+}
 
 void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
   if (array.parts) return copy_from_parts(*array.parts, range, scale, dtype, to);
+  if (array.scales) return copy_scaled(array, range, scale, dtype, to);
   const int64_t first = range.begin, count = range.size();
   switch (dtype) {
     case DType::kF32:

@@ -21,6 +21,9 @@ void require_convertible(const StoredArray& array, DType dtype, double scale, co
 /// that does not fit.
 void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to);
 
+/// The same as elements of a file: `type` is f32, f64, bf16 or f16. Throws RunError for a number that f16 can't hold.
+void copy_stored(const StoredArray& array, const Interval& range, StoredType type, std::byte* to);
+
 /// `[9000, 28, 28]`.
 std::string shape_text(const std::vector<int64_t>& shape);
 std::vector<int64_t> shape_of(const Dims& dims);

@@ -1,10 +1,9 @@
-#include "cmd/running/placed_tensors.h"
+#include "cmd/published/placed_tensors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 
 #include "core/diagnostics/error.h"
 #include "runtime/data/array_file.h"
@@ -12,10 +11,6 @@
 
 namespace mtfc {
 namespace {
-
-int64_t count_of(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
 
 const TensorType* type_of(const VariableTypes& types, const std::string& variable) {
   const auto found = types.find(variable);
@@ -33,13 +28,34 @@ void add_whole(FoundTensor tensor, const std::string& variable, FoundTensors& fo
   if (!is_new) fail_twice(at->second.array, array, variable);
 }
 
-// The elements of `whole` from `first` on as an array of the shape, which begins at `begin` in a variable.
+// The elements of `whole` from `first` on as an array of the shape.
+StoredArray cut_out(const StoredArray& whole, int64_t first, std::vector<int64_t> shape) {
+  StoredArray array = whole;
+  array.checksum.reset();
+  array.shape = std::move(shape);
+  if (!whole.parts) {
+    array.data += first * size_of(whole.type);
+    if (whole.scales) {
+      BlockScales scales = *whole.scales;
+      scales.first += first;
+      array.scales = std::make_shared<const BlockScales>(std::move(scales));
+    }
+    return array;
+  }
+  const int64_t end = first + element_count(array.shape);
+  std::vector<ArrayPart> parts;
+  for (const ArrayPart& part : *whole.parts) {
+    const int64_t from = std::max(first, part.begin),
+                  to = std::min(end, part.begin + element_count(part.array.shape));
+    if (from < to) parts.push_back({cut_out(part.array, from - part.begin, {to - from}), from - first});
+  }
+  array.parts = std::make_shared<const std::vector<ArrayPart>>(std::move(parts));
+  return array;
+}
+
+// The same as a part that begins at `begin` in a variable.
 ArrayPart part_of(const StoredArray& whole, int64_t first, std::vector<int64_t> shape, int64_t begin) {
-  StoredArray part = whole;
-  part.checksum.reset();
-  part.data += first * size_of(whole.type);
-  part.shape = std::move(shape);
-  return {std::move(part), begin};
+  return {cut_out(whole, first, std::move(shape)), begin};
 }
 
 void add_part(ArrayPart part, const std::string& variable, const Dims& dims, FoundTensors& found) {
@@ -89,7 +105,7 @@ void add_rows(const FoundTensor& tensor, const Placement& placement,
   const int64_t repetitions = repetitions_of(types.front()->dims, placement.per, placement.variables.front());
   int64_t total = 0;
   for (const TensorType* type : types) total += elements(type->dims);
-  if (array.shape.empty() || count_of(array.shape) != total)
+  if (array.shape.empty() || element_count(array.shape) != total)
     throw RunError(fmt::format("{} has the shape {}, but {} have {} elements together", array.file,
                                shape_text(array.shape), fmt::join(placement.variables, ", "), total));
   const int64_t width = total / std::max<int64_t>(1, array.shape.front());
@@ -126,13 +142,40 @@ void place_tensor(FoundTensor tensor, const Placement& placement, const Variable
     add_rows(tensor, placement, own, found);
 }
 
+StoredArray tensor_of(const PublishedTensor& tensor, const VariableTypes& types,
+                      const std::function<StoredArray(const std::string& variable)>& values) {
+  const Placement& placement = tensor.placement;
+  const std::vector<std::string>& variables = placement.variables;
+  const Dims& first_dims = types.at(variables.front()).dims;
+  if (placement.index)
+    return cut_out(values(variables.front()), *placement.index * element_count(tensor.shape), tensor.shape);
+  std::vector<StoredArray> arrays;
+  for (const std::string& variable : variables) arrays.push_back(values(variable));
+  StoredArray whole = arrays.front();
+  whole.shape = tensor.shape;
+  if (variables.size() == 1) return whole;
+  whole.checksum.reset();
+  whole.scales = nullptr;
+  const int64_t repetitions = repetitions_of(first_dims, placement.per, variables.front());
+  std::vector<ArrayPart> parts;
+  int64_t begin = 0;
+  for (int64_t i = 0; i < repetitions; ++i)
+    for (size_t v = 0; v < variables.size(); ++v) {
+      const int64_t chunk = elements(types.at(variables[v]).dims) / repetitions;
+      if (chunk > 0) parts.push_back(part_of(arrays[v], i * chunk, {chunk}, begin));
+      begin += chunk;
+    }
+  whole.parts = std::make_shared<const std::vector<ArrayPart>>(std::move(parts));
+  return whole;
+}
+
 void join_parts(FoundTensors& found, const VariableTypes& types) {
   for (auto& [variable, tensor] : found) {
     std::vector<ArrayPart>& parts = tensor.parts;
     if (parts.empty()) continue;
     int64_t reached = 0;
     for (const ArrayPart& part : parts)
-      if (part.begin == reached) reached += count_of(part.array.shape);
+      if (part.begin == reached) reached += element_count(part.array.shape);
     const TensorType* type = type_of(types, variable);
     if (type && reached != elements(type->dims))
       throw RunError(
