@@ -58,8 +58,9 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 std::string without_figures(const std::string& text) {
   return std::regex_replace(
       text,
-      std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*|steps in .*|[0-9]+ threads?|"
-                 "(the largest difference is|rounding adds up to|an epoch of) .*"),
+      std::regex("(loss|bits_per_byte|accuracy|perplexity) [0-9.e+-]+|[0-9.e+-]+ steps/s.*|steps in "
+                 ".*|[0-9]+ threads?|"
+                 "(the largest difference is|rounding adds up to|an epoch of|bytes per token, in) .*"),
       "$1$2 ?");
 }
 
@@ -70,18 +71,18 @@ std::string with(std::string text, const std::string& from, const std::string& t
 }
 
 void check_examples(const std::vector<Example>& all) {
-  // The README saves its checkpoints in its build folder; this folder replaces it.
+  // The documents write their files in the build folder; this folder replaces it.
   const ScratchFolder folder;
-  const std::string saved = folder / "ck";
+  const std::string written = folder.path;
   for (const Example& example : all) {
     INFO(example.command);
     std::string command = example.command;
     REQUIRE(command.rfind("build/mtfc ", 0) == 0);
     command.replace(0, 10, fmt::format("'{}'", kTestedProgram));
-    command = with(command, "build/ck", saved);
+    for (const std::string name : {"/ck", "/tuned"}) command = with(command, "build" + name, written + name);
     const std::string found =
-        with(outcome_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", kSourceFolder, command)).text, saved,
-             "build/ck");
+        with(outcome_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", kSourceFolder, command)).text,
+             written + "/", "build/");
     CHECK(sorted_lines(without_figures(found)) == sorted_lines(without_figures(example.shown)));
   }
 }
@@ -100,6 +101,12 @@ TEST_CASE("the commands of the reference print what it shows") {
 
 TEST_CASE("the tutorial's commands print what it shows") {
   const std::vector<Example> all = examples("models/TUTORIAL.md");
+  REQUIRE(all.size() == 10);
+  check_examples(all);
+}
+
+TEST_CASE("the commands of the tutorial of a fine-tuning print what it shows") {
+  const std::vector<Example> all = examples("models/FINE_TUNING.md");
   REQUIRE(all.size() == 10);
   check_examples(all);
 }
