@@ -187,7 +187,7 @@ TEST_CASE("a preset takes rules behind it, and refuses axes that it does not kno
         "mtfc: error: 'megatrn' is no rule: DIMENSION:AXIS (did you mean the preset 'megatron'?)\n");
 }
 
-// Every fourth of 49, beginning with another one each time; all with MTFC_CASES=49.
+// Every fourth, beginning with another one each time; all with MTFC_CASES=100.
 TEST_CASE("published models have the published numbers of parameters") {
   const auto list = nlohmann::json::parse(read_text(kReference + "published.json", "list"));
   const char* const all = std::getenv("MTFC_CASES");

@@ -162,8 +162,9 @@ def yarn_frequencies(scaling, base, size):
     def pair_of(turns):
         return size * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
 
-    low = max(math.floor(pair_of(scaling.get("beta_fast", 32))), 0)
-    high = min(math.ceil(pair_of(scaling.get("beta_slow", 1))), size - 1)
+    down, up = (math.floor, math.ceil) if scaling.get("truncate", True) else (float, float)
+    low = max(down(pair_of(scaling.get("beta_fast", 32))), 0)
+    high = min(up(pair_of(scaling.get("beta_slow", 1))), size - 1)
     result = []
     for i, f in enumerate(plain_frequencies(base, size)):
         slowed = min(max((i - low) / max(high - low, 0.001), 0), 1)
@@ -608,6 +609,50 @@ def make_qwen3_moe():
             scores = softmax(n @ w[p + "mlp.gate.weight"].T)
             x = x + routed(w, p + "mlp.", names, n, 3, scores, scores, True)
         return rms(x, w["model.norm.weight"], eps) @ w["lm_head.weight"].T
+
+    return c, shapes, logits
+
+
+def make_gpt_oss():
+    scaling = {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0, "original_max_position_embeddings": 200,
+               "rope_type": "yarn", "truncate": False}
+    c = {"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "hidden_act": "silu", "rope_theta": 500,
+         "rope_scaling": scaling, "attention_bias": True, "head_dim": 12, "sliding_window": 4,
+         "layer_types": ["sliding_attention", "full_attention"], "num_local_experts": 6, "num_experts_per_tok": 2,
+         "experts_per_token": 2, "swiglu_limit": 0.7, "router_aux_loss_coef": 0.9, "output_router_logits": False,
+         "initial_context_length": 200, "tie_word_embeddings": False, **SMALL}
+    shapes = {n: s for n, s in llama_shapes(c, biases="qkvo").items() if ".mlp." not in n}
+    for i in range(2):
+        p = f"model.layers.{i}."
+        shapes |= {p + "self_attn.sinks": (4,), p + "mlp.router.weight": (6, 32), p + "mlp.router.bias": (6,),
+                   p + "mlp.experts.gate_up_proj": (6, 32, 88), p + "mlp.experts.gate_up_proj_bias": (6, 88),
+                   p + "mlp.experts.down_proj": (6, 44, 32), p + "mlp.experts.down_proj_bias": (6, 32)}
+
+    def experts(w, p, n):
+        scores = linear(w, p + "router", n)
+        chosen = np.argsort(-scores, -1, kind="stable")[..., :2]
+        weights = softmax(np.take_along_axis(scores, chosen, -1))
+        y = np.zeros_like(n)
+        for row in np.ndindex(n.shape[:2]):
+            for e, weight in zip(chosen[row], weights[row]):
+                both = n[row] @ w[p + "experts.gate_up_proj"][e] + w[p + "experts.gate_up_proj_bias"][e]
+                gate, up = np.minimum(both[0::2], 0.7), np.clip(both[1::2], -0.7, 0.7)
+                h = (up + 1) * gate / (1 + np.exp(-1.702 * gate))
+                y[row] += weight * (h @ w[p + "experts.down_proj"][e] + w[p + "experts.down_proj_bias"][e])
+        return y
+
+    def logits(w, tokens):
+        f, magnitude = yarn_frequencies(scaling, 500, 12)
+        x = w["model.embed_tokens.weight"][tokens]
+        for i in range(2):
+            p = f"model.layers.{i}."
+            n = rms(x, w[p + "input_layernorm.weight"], 1e-5)
+            q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", 4), ("k", 2), ("v", 2)))
+            o = attend(turned(q, f, magnitude), turned(k, f, magnitude), v, 12**-0.5, None if i % 2 else 4,
+                       sinks=w[p + "self_attn.sinks"])
+            x = x + linear(w, p + "self_attn.o_proj", joined(o))
+            x = x + experts(w, p + "mlp.", rms(x, w[p + "post_attention_layernorm.weight"], 1e-5))
+        return rms(x, w["model.norm.weight"], 1e-5) @ w["lm_head.weight"].T
 
     return c, shapes, logits
 
