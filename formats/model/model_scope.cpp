@@ -19,6 +19,13 @@ std::string near_or_all(const std::string& name, const std::vector<std::string>&
   return "it has " + nearest_listed(name, known, kMost);
 }
 
+// The definition of a param or dimension as the file has it: two that are equal agree.
+std::string written_text(const JsonValue& value) {
+  std::string text = value.text;
+  for (const JsonValue& item : value.items) text += item.text + ",";
+  return text;
+}
+
 }  // namespace
 
 ModelScope::ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets,
@@ -85,10 +92,17 @@ bool ModelScope::is_broken(std::string_view name) const {
   return definitions_[at->second].state == State::kFailed;
 }
 
+const std::vector<double>* ModelScope::list(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end()) return model_ ? model_->list(name) : nullptr;
+  const std::optional<std::vector<double>>& list = definitions_[at->second].list;
+  return list ? &*list : nullptr;
+}
+
 std::map<std::string, double> ModelScope::params() const {
   std::map<std::string, double> params;
   for (const Definition& definition : definitions_)
-    if (!definition.is_dim) params.emplace(definition.name, to_double(definition.value));
+    if (!definition.is_dim && !definition.list) params.emplace(definition.name, to_double(definition.value));
   return params;
 }
 
@@ -112,7 +126,7 @@ bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part)
                 fmt::format("params and dims share one name space; the other is in {}",
                             line_text(other.location, member.key_location)));
     other.state = State::kFailed;
-  } else if (!is_own && member.value.value().text != other.written) {
+  } else if (!is_own && written_text(member.value.value()) != other.written) {
     sink_.error(member.key_location,
                 fmt::format("'{}' is defined differently in {}:{}", member.key, other.location.file,
                             other.location.line),
@@ -145,8 +159,11 @@ void ModelScope::declare(const Cursor& list, bool is_dim, size_t part) {
     } else if (member.value.is(JsonKind::kString)) {
       definition.in_string = true;
       set_expression(definition, member.value.value().text);
+    } else if (member.value.is(JsonKind::kArray) && !is_dim) {
+      set_list(definition, member.value);
     } else {
-      member.value.expected("a number or an expression");
+      member.value.expected(is_dim ? "a number or an expression"
+                                   : "a number, an expression or a list of numbers");
       definition.state = State::kFailed;
     }
   }
@@ -159,7 +176,7 @@ ModelScope::Definition& ModelScope::define(const NamedCursor& member, bool is_di
   definition.is_dim = is_dim;
   definition.part = part;
   definition.location = member.value.location();
-  definition.written = member.value.value().text;
+  definition.written = written_text(member.value.value());
   return definition;
 }
 
@@ -176,8 +193,20 @@ void ModelScope::apply(const std::string& set) {
   Definition& definition = definitions_[at->second];
   definition.location = {fmt::format("--set {}", name), 0, 0, ""};
   definition.in_string = false;
+  definition.list.reset();
   definition.state = State::kNew;
   set_expression(definition, set.substr(equals + 1));
+}
+
+void ModelScope::set_list(Definition& definition, const Cursor& at) {
+  definition.list.emplace();
+  definition.state = State::kDone;
+  for (const Cursor& item : at.items()) {
+    const bool is_number = item.is(JsonKind::kNumber);
+    if (!is_number) item.expected("a number");
+    if (!is_number) definition.state = State::kFailed;
+    definition.list->push_back(is_number ? item.value().number() : 0);
+  }
 }
 
 void ModelScope::set_expression(Definition& definition, const std::string& text) {
@@ -237,6 +266,8 @@ void ModelScope::compute_all() {
     if (at == by_name_.end() && model_) return model_->lookup_.find(name);
     if (at == by_name_.end()) return name == kDecoding ? std::optional<Number>(int64_t{0}) : std::nullopt;
     if (definitions_[at->second].state == State::kFailed) throw ExpressionError{"", "", 0};
+    if (definitions_[at->second].list)
+      throw ExpressionError{fmt::format("'{}' is a list of numbers, not a number", name), "", 0};
     return definitions_[at->second].value;
   };
   for (size_t i = 0; i < definitions_.size(); ++i) compute(i);

@@ -1,6 +1,7 @@
 #pragma once
 // The params and dims of a model share one name space of numbers, each given as a number or as an expression
-// over the others, in any order. Everything is computed when the scope is constructed. A call of a block has
+// over the others, in any order. A param may also be a list of numbers, which stand for as many operands and which no
+// expression uses. Everything is computed when the scope is constructed. A call of a block has
 // a scope of its own, in which the block's formal dimensions mean dimensions of the model:
 //
 //   block "ffn": dims {"hidden": "d_ff"}, params {"rate": 0}     dim("hidden") is d_ff=2048
@@ -60,6 +61,8 @@ class ModelScope {
   bool is_known(std::string_view name) const;
   /// Returns whether the definition of `name` is wrong, which has been reported.
   bool is_broken(std::string_view name) const;
+  /// The numbers of the param `name`, or nullptr if it is no list.
+  const std::vector<double>* list(std::string_view name) const;
   std::map<std::string, double> params() const;
   /// The hint for a name that is not known: why an included file's definition of it is left out, or a similar one of
   /// `known`.
@@ -82,11 +85,13 @@ class ModelScope {
     std::optional<Expression> expression;
     State state = State::kNew;
     Number value = int64_t{0};
+    std::optional<std::vector<double>> list;
   };
 
   void declare(const Cursor& list, bool is_dim, size_t part);
   bool is_settled(const NamedCursor& member, bool is_dim, size_t part);
   void apply(const std::string& set);
+  void set_list(Definition& definition, const Cursor& at);
   void set_expression(Definition& definition, const std::string& text);
   void leave_out_unusable();
   void compute_all();

@@ -247,11 +247,34 @@ class OperationReader {
     else if (in)
       list = {*in};
     std::vector<Operand> operands;
-    for (size_t i = 0; i < list.size(); ++i)
-      if (auto operand = read_operand(list[i], fmt::format("{}.{}", path, i), depth))
-        operands.push_back(std::move(*operand));
-    if (operands.size() < list.size()) return std::nullopt;
+    bool is_whole = true;
+    for (const Cursor& item : list) {
+      const auto place = [&] { return fmt::format("{}.{}", path, operands.size()); };
+      if (const std::vector<double>* numbers = numbers_named(item)) {
+        if (!has_room(item, numbers->size())) return std::nullopt;
+        for (const double number : *numbers) operands.push_back(Operand{item, place(), kNoTensor, number});
+        continue;
+      }
+      auto operand = read_operand(item, place(), depth);
+      is_whole = is_whole && operand;
+      operands.push_back(operand ? std::move(*operand) : Operand{item, place()});
+    }
+    if (!is_whole) return std::nullopt;
     return operands;
+  }
+
+  // Lists that are used again and again can make more constants than any memory holds.
+  bool has_room(const Cursor& at, size_t numbers) {
+    draft_.expanded += static_cast<int64_t>(numbers);
+    if (draft_.expanded <= kMostExpanded) return true;
+    at.error(fmt::format("the lists and blocks of the model make more than {} operations", kMostExpanded));
+    return false;
+  }
+
+  // The numbers of a param that is a list, unless a tensor has the same name.
+  const std::vector<double>* numbers_named(const Cursor& at) const {
+    if (!at.is(JsonKind::kString) || draft_.symbols.is_known(at.value().text)) return nullptr;
+    return draft_.names().list(at.value().text);
   }
 
   std::optional<Operand> read_operand(const Cursor& at, const std::string& path, int depth) {
