@@ -33,6 +33,7 @@ std::string spelled(const JsonValue& value) {
 std::string kind_name(const std::string& key) {
   if (key == "object") return "an object";
   if (key == "list") return "a list";
+  if (key == "count") return "an object";
   return key == "number" ? "a number" : key;
 }
 
@@ -76,8 +77,14 @@ class ConfigReader {
   void apply(const Cursor& rule, const NamedCursor& member) {
     if (rule.is(JsonKind::kNull)) return;
     if (rule.is(JsonKind::kString)) return set_number(rule.value().text, member);
-    if (const auto list = rule.find("list"); list && member.value.is(JsonKind::kArray))
-      return set_period(*list, member);
+    if (const auto list = rule.find("list"); list && member.value.is(JsonKind::kArray)) {
+      const auto numbers = list->find("numbers");
+      return numbers ? set_list(numbers->value().text, member) : set_period(*list, member);
+    }
+    if (const auto count = rule.find("count"); count && member.value.is(JsonKind::kObject)) {
+      settings_[count->value().text] = fmt::format("{}", member.value.members().size());
+      return;
+    }
     if (const auto keys = rule.find("object"); keys && member.value.is(JsonKind::kObject))
       return read(member.value, {*keys});
     if (const auto other = rule.find("same_as")) return require_same(other->value().text, member);
@@ -105,6 +112,15 @@ class ConfigReader {
       settings_[name] = value.flag ? "1" : "0";
     else if (value.kind != JsonKind::kNull)
       member.value.expected("a number, true or false");
+  }
+
+  void set_list(const std::string& name, const NamedCursor& member) {
+    std::string numbers;
+    for (const Cursor& item : member.value.items()) {
+      if (!item.is(JsonKind::kNumber)) return item.expected("a number");
+      numbers += (numbers.empty() ? "" : ", ") + item.value().text;
+    }
+    settings_[name] = "[" + numbers + "]";
   }
 
   void choose(const Cursor& rule, const NamedCursor& member) {

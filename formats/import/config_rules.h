@@ -9,8 +9,10 @@
 //       "torch_dtype": null,                           makes no difference
 //       "hidden_act": {"silu": {}, "relu": {"silu": 0}},   values that may occur, and what is set for each
 //       "cap": {"number": "cap", "null": {"cap": 0}},  a number, or one of several values
-//       "embedding_size": {"same_as": "hidden_size"},  the value that another key has, too
+//       "experts_per_token": {"same_as": "experts"},   the value that another key has, too
 //       "rope_scaling": {"null": {}, "object": {…}},   an object with keys of its own, as under "keys"
+//       "short_factor": {"list": {"numbers": "rope_short"}},   a list of numbers
+//       "id2label": {"count": "classes"},              the number of members of an object
 //       "layer_types": {"list": {"last": "full", "others": ["sliding"], "period": "full_every"}}
 //     }                                                a list of which every p-th item is `last`, and p is set; p is
 //   }                                                  more than the number of items if none is
