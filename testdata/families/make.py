@@ -322,13 +322,19 @@ def make_starcoder2():
     return c, shapes, logits
 
 
-def make_stablelm():
+def stablelm(**changes):
     c = {k: v for k, v in SMALL.items() if k != "rms_norm_eps"}
     c |= {"architectures": ["StableLmForCausalLM"], "model_type": "stablelm", "hidden_act": "silu", "rope_theta": 10000,
           "layer_norm_eps": 1e-5, "use_qkv_bias": True, "qk_layernorm": False, "use_parallel_residual": False,
-          "partial_rotary_factor": 0.5, "tie_word_embeddings": False, "rope_scaling": None}
-    shapes = llama_shapes(c, biases="qkv")
+          "partial_rotary_factor": 0.5, "tie_word_embeddings": False, "rope_scaling": None, **changes}
+    parallel, norms = c["use_parallel_residual"], c["qk_layernorm"]
+    shapes = llama_shapes(c, biases="qkv" if c["use_qkv_bias"] else "")
+    shapes = {n: s for n, s in shapes.items() if not parallel or "post_attention" not in n}
     shapes |= {n[:-6] + "bias": s for n, s in shapes.items() if "norm" in n}
+    if norms:
+        for i in range(2):
+            for part, heads in (("q", 4), ("k", 2)):
+                shapes |= {f"model.layers.{i}.self_attn.{part}_layernorm.norms.{h}.weight": (8,) for h in range(heads)}
 
     def logits(w, tokens):
         f = plain_frequencies(10000, 4)
@@ -338,13 +344,24 @@ def make_stablelm():
             p = f"model.layers.{i}."
             n = norm(p + "input_layernorm", x)
             q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), m) for b, m in (("q", 4), ("k", 2), ("v", 2)))
-            x = x + linear(w, p + "self_attn.o_proj", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
-            n = norm(p + "post_attention_layernorm", x)
+            if norms:
+                q, k = (np.stack([layer_norm(y[:, h], w[p + f"self_attn.{b}_layernorm.norms.{h}.weight"], None, 1e-5)
+                                  for h in range(y.shape[1])], 1) for b, y in (("q", q), ("k", k)))
+            a = linear(w, p + "self_attn.o_proj", joined(attend(turned(q, f), turned(k, f), v, 8**-0.5)))
+            n = n if parallel else norm(p + "post_attention_layernorm", x + a)
             m = silu(linear(w, p + "mlp.gate_proj", n)) * linear(w, p + "mlp.up_proj", n)
-            x = x + linear(w, p + "mlp.down_proj", m)
+            x = x + a + linear(w, p + "mlp.down_proj", m)
         return norm("model.norm", x) @ w["lm_head.weight"].T
 
     return c, shapes, logits
+
+
+def make_stablelm():
+    return stablelm()
+
+
+def make_stablelm_2():
+    return stablelm(use_qkv_bias=False, qk_layernorm=True, use_parallel_residual=True)
 
 
 def make_phi():
@@ -375,23 +392,23 @@ def make_phi():
     return c, shapes, logits
 
 
-def make_phi3():
+def phi3(scaling, frequencies, magnitude, **changes):
     c = {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "hidden_act": "silu", "rope_theta": 10000.0,
-         "tie_word_embeddings": False, "sliding_window": 6, "rope_scaling": None, "original_max_position_embeddings": 64,
-         "partial_rotary_factor": 0.5, "attention_bias": False, "embd_pdrop": 0.0, "resid_pdrop": 0.0, **SMALL}
+         "tie_word_embeddings": False, "sliding_window": 6, "rope_scaling": scaling, "original_max_position_embeddings": 64,
+         "partial_rotary_factor": 0.5, "attention_bias": False, "embd_pdrop": 0.0, "resid_pdrop": 0.0, **SMALL, **changes}
     shapes = {n: s for n, s in llama_shapes(c).items() if not any(p in n for p in ("q_p", "k_p", "v_p", "gate_p", "up_p"))}
     for i in range(2):
         shapes[f"model.layers.{i}.self_attn.qkv_proj.weight"] = (64, 32)
         shapes[f"model.layers.{i}.mlp.gate_up_proj.weight"] = (88, 32)
 
     def logits(w, tokens):
-        f = plain_frequencies(10000, 4)
+        f, m = frequencies, magnitude
         x = w["model.embed_tokens.weight"][tokens]
         for i in range(2):
             p = f"model.layers.{i}."
             n = rms(x, w[p + "input_layernorm.weight"], 1e-5)
             q, k, v = np.split(n @ w[p + "self_attn.qkv_proj.weight"].T, [32, 48], -1)
-            o = attend(turned(heads_of(q, 4), f), turned(heads_of(k, 2), f), heads_of(v, 2), 8**-0.5, 6)
+            o = attend(turned(heads_of(q, 4), f, m), turned(heads_of(k, 2), f, m), heads_of(v, 2), 8**-0.5, 6)
             x = x + linear(w, p + "self_attn.o_proj", joined(o))
             n = rms(x, w[p + "post_attention_layernorm.weight"], 1e-5)
             gate, up = np.split(n @ w[p + "mlp.gate_up_proj.weight"].T, 2, -1)
@@ -399,6 +416,37 @@ def make_phi3():
         return rms(x, w["model.norm.weight"], 1e-5) @ w["lm_head.weight"].T
 
     return c, shapes, logits
+
+
+def make_phi3():
+    return phi3(None, plain_frequencies(10000, 4), 1.0)
+
+
+def longrope(original):
+    """LongRoPE (Ding et al. 2024) for texts of 12 tokens, as the published code has it: the long list beyond the
+    `original` length, and cosines and sines times a factor that grows with 64 / original."""
+    scaling = {"type": "longrope", "short_factor": [1.05, 1.3], "long_factor": [1.5, 7.25]}
+    chosen = scaling["long_factor" if LENGTH > original else "short_factor"]
+    frequencies = [f / by for f, by in zip(plain_frequencies(10000, 4), chosen)]
+    magnitude = math.sqrt(1 + math.log(64 / original) / math.log(original))
+    return phi3(scaling, frequencies, magnitude, original_max_position_embeddings=original)
+
+
+def make_phi3_long():
+    return longrope(8)
+
+
+def make_phi3_short():
+    return longrope(32)
+
+
+def make_llama_dynamic():
+    """The base grows with the length of the text beyond the 8 positions."""
+    c = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "rope_theta": 10000.0,
+         "tie_word_embeddings": False, "rope_scaling": {"type": "dynamic", "factor": 4.0}, **SMALL,
+         "max_position_embeddings": 8}
+    base = 10000 * (4 * LENGTH / 8 - 3)**(8 / 6)
+    return c, llama_shapes(c), lambda w, t: llama(c, w, t, plain_frequencies(base, 8))
 
 
 def fused_shapes(prefix, layers, d, f, rows, attention, norms):
@@ -504,38 +552,76 @@ def make_falcon():
     return c, *falcon(("input_layernorm",), 1, 4)
 
 
+def make_falcon_rw():
+    """Falcon with ALiBi, whose bias is scaled as the scores are; 6 heads of queries share one of keys and values."""
+    c = {**FALCON, "hidden_size": 48, "num_attention_heads": 6, "multi_query": True, "new_decoder_architecture": False,
+         "parallel_attn": False, "alibi": True, "bias": True}
+    shapes = {"transformer.ln_f.weight": (48,)}
+    shapes |= fused_shapes("transformer.h", 2, 48, 192, 64, "self_attention", ("input_layernorm", "post_attention_layernorm"))
+    shapes = biased([n[:-7] for n in shapes], shapes) | {"transformer.word_embeddings.weight": (80, 48)}
+    slopes = [s * 8**-0.5 for s in alibi_slopes(6)]
+
+    def logits(w, tokens):
+        x = w["transformer.word_embeddings.weight"][tokens]
+        for i in range(2):
+            p = f"transformer.h.{i}."
+            q, k, v = per_head(linear(w, p + "self_attention.query_key_value", norm_of(w, p + "input_layernorm", x)), 1, 6)
+            x = x + linear(w, p + "self_attention.dense", joined(attend(q, k, v, 8**-0.5, slopes=slopes)))
+            m = gelu(linear(w, p + "mlp.dense_h_to_4h", norm_of(w, p + "post_attention_layernorm", x)))
+            x = x + linear(w, p + "mlp.dense_4h_to_h", m)
+        return norm_of(w, "transformer.ln_f", x) @ w["transformer.word_embeddings.weight"].T
+
+    return c, shapes, logits
+
+
 def make_falcon_40b():
     c = {**FALCON, "multi_query": True, "new_decoder_architecture": True, "num_kv_heads": 2}
     return c, *falcon(("ln_attn", "ln_mlp"), 2, 2)
 
 
-def make_opt():
+def opt(**changes):
     c = {"architectures": ["OPTForCausalLM"], "model_type": "opt", "hidden_size": 32, "ffn_dim": 44, "num_hidden_layers": 2,
          "num_attention_heads": 4, "vocab_size": 80, "max_position_embeddings": 64, "activation_function": "relu",
          "do_layer_norm_before": True, "word_embed_proj_dim": 32, "dropout": 0.1, "layerdrop": 0.0, "init_std": 0.02,
-         "_remove_final_layer_norm": False, "prefix": "</s>"}
-    shapes = {"model.decoder.final_layer_norm.weight": (32,)}
+         "_remove_final_layer_norm": False, "prefix": "</s>", **changes}
+    before, small = c["do_layer_norm_before"], c["word_embed_proj_dim"]
+    shapes = {"model.decoder.final_layer_norm.weight": (32,)} if before else {}
     for i in range(2):
         p = f"model.decoder.layers.{i}."
         shapes |= {p + f"self_attn.{b}_proj.weight": (32, 32) for b in ("q", "k", "v", "out")}
         shapes |= {p + "fc1.weight": (44, 32), p + "fc2.weight": (32, 44), p + "self_attn_layer_norm.weight": (32,),
                    p + "final_layer_norm.weight": (32,)}
     shapes = biased([n[:-7] for n in shapes], shapes)
-    shapes |= {"model.decoder.embed_tokens.weight": (80, 32), "model.decoder.embed_positions.weight": (66, 32)}
+    shapes |= {"model.decoder.embed_tokens.weight": (80, small), "model.decoder.embed_positions.weight": (66, 32)}
+    if small != 32:
+        shapes |= {"model.decoder.project_in.weight": (32, small), "model.decoder.project_out.weight": (small, 32)}
 
     def logits(w, tokens):
         places = w["model.decoder.embed_positions.weight"][2 + np.arange(tokens.shape[1])]
-        x = w["model.decoder.embed_tokens.weight"][tokens] + places
+        x = w["model.decoder.embed_tokens.weight"][tokens]
+        x = (x if small == 32 else linear(w, "model.decoder.project_in", x)) + places
+        first = lambda name, x: norm_of(w, name, x) if before else x
+        last = lambda name, x: x if before else norm_of(w, name, x)
         for i in range(2):
             p = f"model.decoder.layers.{i}."
-            n = norm_of(w, p + "self_attn_layer_norm", x)
+            n = first(p + "self_attn_layer_norm", x)
             q, k, v = (heads_of(linear(w, p + f"self_attn.{b}_proj", n), 4) for b in "qkv")
-            x = x + linear(w, p + "self_attn.out_proj", joined(attend(q, k, v, 8**-0.5)))
-            m = np.maximum(linear(w, p + "fc1", norm_of(w, p + "final_layer_norm", x)), 0)
-            x = x + linear(w, p + "fc2", m)
-        return norm_of(w, "model.decoder.final_layer_norm", x) @ w["model.decoder.embed_tokens.weight"].T
+            x = last(p + "self_attn_layer_norm", x + linear(w, p + "self_attn.out_proj", joined(attend(q, k, v, 8**-0.5))))
+            m = np.maximum(linear(w, p + "fc1", first(p + "final_layer_norm", x)), 0)
+            x = last(p + "final_layer_norm", x + linear(w, p + "fc2", m))
+        x = norm_of(w, "model.decoder.final_layer_norm", x) if before else x
+        x = x if small == 32 else linear(w, "model.decoder.project_out", x)
+        return x @ w["model.decoder.embed_tokens.weight"].T
 
     return c, shapes, logits
+
+
+def make_opt():
+    return opt()
+
+
+def make_opt_350m():
+    return opt(do_layer_norm_before=False, word_embed_proj_dim=20)
 
 
 def routed(w, prefix, names, n, choice, scores, ranked, renormalizes, factor=1.0):
