@@ -851,6 +851,91 @@ def make_deepseek_v3():
     return deepseek(c, lambda x: 1 / (1 + np.exp(-x)), lambda scores, bias: in_groups(scores + bias, 4, 2, 2))
 
 
+def buckets_of(behind, causal, buckets, farthest):
+    """The bucket of each distance (Raffel et al. 2020): one for each small distance, wider ones up to the farthest."""
+    if not causal:
+        buckets //= 2
+    near = buckets // 2
+    result = np.zeros(behind.shape, int)
+    for at in np.ndindex(behind.shape):
+        distance = max(behind[at], 0) if causal else abs(behind[at])
+        if distance >= near:
+            grown = math.log(distance / near) / math.log(farthest / near) * (buckets - near)
+            distance = min(near + math.floor(grown + 1e-9), buckets - 1)
+        result[at] = distance + (buckets if not causal and behind[at] < 0 else 0)
+    return result
+
+
+SOURCES = np.array([[7, 33, 5, 61, 12, 70, 9, 1, 0, 0, 0, 0], [44, 2, 18, 18, 66, 30, 71, 25, 52, 3, 13, 1]])
+
+
+def t5(**changes):
+    c = {"architectures": ["T5ForConditionalGeneration"], "model_type": "t5", "vocab_size": 80, "d_model": 32, "d_kv": 6,
+         "d_ff": 44, "num_layers": 2, "num_heads": 4, "relative_attention_num_buckets": 8,
+         "relative_attention_max_distance": 10, "dropout_rate": 0.1, "layer_norm_epsilon": 1e-6, "initializer_factor": 1.0,
+         "feed_forward_proj": "relu", "is_encoder_decoder": True, "use_cache": True, "pad_token_id": 0, "eos_token_id": 1,
+         "decoder_start_token_id": 0, "n_positions": 512, **changes}
+    gated, tied = c["feed_forward_proj"] == "gated-gelu", c.get("tie_word_embeddings", True)
+    counts = {"encoder": c["num_layers"], "decoder": c.get("num_decoder_layers", c["num_layers"])}
+    shapes = {"shared.weight": (80, 32)} | ({} if tied else {"lm_head.weight": (80, 32)})
+    for stack, layers in counts.items():
+        shapes |= {f"{stack}.final_layer_norm.weight": (32,),
+                   f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight": (8, 4)}
+        for i in range(layers):
+            p = f"{stack}.block.{i}.layer."
+            parts = ["0.SelfAttention", "1.EncDecAttention"][:1 if stack == "encoder" else 2]
+            for part in parts:
+                shapes |= {p + f"{part}.{b}.weight": (24, 32) for b in "qkv"} | {p + part + ".o.weight": (32, 24)}
+            shapes |= {p + f"{j}.layer_norm.weight": (32,) for j in range(len(parts) + 1)}
+            wide = p + f"{len(parts)}.DenseReluDense."
+            shapes |= {wide + n + ".weight": (44, 32) for n in (("wi_0", "wi_1") if gated else ("wi",))}
+            shapes[wide + "wo.weight"] = (32, 44)
+
+    def attention(w, p, x, m, bias):
+        q, k, v = heads_of(linear(w, p + ".q", x), 4), heads_of(linear(w, p + ".k", m), 4), heads_of(linear(w, p + ".v", m), 4)
+        return linear(w, p + ".o", joined(softmax(q @ k.transpose(0, 1, 3, 2) + bias) @ v))
+
+    def stack_of(w, stack, x, hidden, memory=None, memory_hidden=None):
+        norm = lambda name, x: rms(x, w[name + ".weight"], 1e-6)
+        n = x.shape[1]
+        behind = np.arange(n)[:, None] - np.arange(n)[None]
+        table = w[f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
+        bias = table[buckets_of(behind, stack == "decoder", 8, 10)].transpose(2, 0, 1)[None]
+        for i in range(counts[stack]):
+            p = f"{stack}.block.{i}.layer."
+            y = norm(p + "0.layer_norm", x)
+            x = x + attention(w, p + "0.SelfAttention", y, y, np.where(hidden, -np.inf, bias))
+            if memory is not None:
+                y = norm(p + "1.layer_norm", x)
+                x = x + attention(w, p + "1.EncDecAttention", y, memory, np.where(memory_hidden, -np.inf, 0))
+            part = p + ("1" if memory is None else "2")
+            y, wide = norm(part + ".layer_norm", x), part + ".DenseReluDense."
+            if gated:
+                h = gelu_tanh(linear(w, wide + "wi_0", y)) * linear(w, wide + "wi_1", y)
+            else:
+                h = np.maximum(linear(w, wide + "wi", y), 0)
+            x = x + linear(w, wide + "wo", h)
+        return norm(stack + ".final_layer_norm", x)
+
+    def logits(w, tokens):
+        padding = (SOURCES == 0)[:, None, None]
+        memory = stack_of(w, "encoder", w["shared.weight"][SOURCES], padding)
+        n = tokens.shape[1]
+        later = (np.arange(n)[:, None] < np.arange(n)[None])[None, None]
+        y = stack_of(w, "decoder", w["shared.weight"][tokens], later, memory, padding)
+        return y * 32**-0.5 @ w["shared.weight"].T if tied else y @ w["lm_head.weight"].T
+
+    return c, shapes, logits, {"sources": SOURCES}
+
+
+def make_t5():
+    return t5()
+
+
+def make_t5_v1_1():
+    return t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=3)
+
+
 # Files.
 
 
@@ -869,13 +954,16 @@ def write_safetensors(path, tensors):
 
 
 def make(name):
-    config, shapes, logits = globals()["make_" + name]()
+    config, shapes, logits, *more = globals()["make_" + name]()
+    inputs = more[0] if more else {}  # of models that take other ones than tokens, or more
     random = np.random.default_rng(sum(map(ord, name)))
     weights = {}
     for tensor, shape in sorted(shapes.items()):
         value = random.normal(0, 0.3 if len(shape) > 1 else 0.2, shape)
-        if ("norm" in tensor or "ln_" in tensor) and tensor.endswith("weight") and not config["model_type"].startswith("gemma"):
+        if ("norm" in tensor.lower() or "ln_" in tensor) and tensor.endswith("weight") and not config["model_type"].startswith("gemma"):
             value += 1
+        if config["model_type"] == "t5" and tensor.endswith(".q.weight"):  # scores are not scaled, so queries are small
+            value /= config["d_kv"]
         weights[tensor] = value.astype(np.float32)
     folder = HERE / name
     folder.mkdir(exist_ok=True)
@@ -890,6 +978,11 @@ def make(name):
     total = {"total_size": sum(a.nbytes for a in weights.values())}
     (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": total, "weight_map": index}, indent=1) + "\n")
     wide = {n: a.astype(np.float64) for n, a in weights.items()}
+    for key, array in inputs.items():
+        np.save(folder / f"{key}.npy", array.astype(np.float32 if array.dtype == float else np.int32))
+    if config["model_type"] in ("bert", "vit"):  # these generate nothing
+        np.save(folder / "logits.npy", logits(wide, inputs).astype(np.float32))
+        return
     tokens = random.integers(0, config["vocab_size"], (ROWS, LENGTH))
     np.save(folder / "tokens.npy", tokens.astype(np.int32))
     np.save(folder / "logits.npy", logits(wide, tokens).astype(np.float32))
