@@ -936,6 +936,59 @@ def make_t5_v1_1():
     return t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=3)
 
 
+def encoder_shapes(prefix, c, self_attention):
+    """The layers of BERT and ViT, but for their norms."""
+    d, f, shapes = c["hidden_size"], c["intermediate_size"], {}
+    for i in range(c["num_hidden_layers"]):
+        p = f"{prefix}.encoder.layer.{i}."
+        shapes |= {p + f"attention.{self_attention}.{b}.weight": (d, d) for b in ("query", "key", "value")}
+        shapes |= {p + "attention.output.dense.weight": (d, d), p + "intermediate.dense.weight": (f, d),
+                   p + "output.dense.weight": (d, f)}
+    return shapes
+
+
+def attend_to_all(w, p, self_attention, x, heads, hidden):
+    q, k, v = (heads_of(linear(w, p + f"attention.{self_attention}.{b}", x), heads) for b in ("query", "key", "value"))
+    scores = np.where(hidden, -np.inf, q @ k.transpose(0, 1, 3, 2) * q.shape[-1]**-0.5)
+    return linear(w, p + "attention.output.dense", joined(softmax(scores) @ v))
+
+
+def make_bert():
+    c = {"architectures": ["BertForMaskedLM"], "model_type": "bert", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
+         "hidden_dropout_prob": 0.1, "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 44,
+         "layer_norm_eps": 1e-12, "max_position_embeddings": 16, "num_attention_heads": 4, "num_hidden_layers": 2,
+         "pad_token_id": 0, "position_embedding_type": "absolute", "type_vocab_size": 2, "use_cache": True, "vocab_size": 80}
+    e = "bert.embeddings."
+    shapes = encoder_shapes("bert", c, "self")
+    for i in range(2):
+        p = f"bert.encoder.layer.{i}."
+        shapes |= {p + "attention.output.LayerNorm.weight": (32,), p + "output.LayerNorm.weight": (32,)}
+    shapes |= {e + "LayerNorm.weight": (32,), "cls.predictions.transform.dense.weight": (32, 32),
+               "cls.predictions.transform.LayerNorm.weight": (32,), "bert.pooler.dense.weight": (32, 32),
+               "cls.seq_relationship.weight": (2, 32)}
+    shapes = biased([n[:-7] for n in shapes], shapes)
+    shapes |= {e + "word_embeddings.weight": (80, 32), e + "position_embeddings.weight": (16, 32),
+               e + "token_type_embeddings.weight": (2, 32), "cls.predictions.bias": (80,)}
+    tokens = np.array([[3, 70, 12, 5, 41, 9, 66, 2, 0, 0, 0, 0], [77, 8, 30, 4, 15, 1, 50, 6, 22, 71, 13, 2]])
+    types = np.array([[0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]])
+    targets = np.where(np.arange(LENGTH) % 3 == 1, tokens[:, ::-1], -1)
+
+    def logits(w, inputs):
+        norm = lambda name, x: layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-12)
+        x = w[e + "word_embeddings.weight"][tokens] + w[e + "token_type_embeddings.weight"][types]
+        x = norm(e + "LayerNorm", x + w[e + "position_embeddings.weight"][:LENGTH])
+        for i in range(2):
+            p = f"bert.encoder.layer.{i}."
+            a = attend_to_all(w, p, "self", x, 4, (tokens == 0)[:, None, None])
+            x = norm(p + "attention.output.LayerNorm", x + a)
+            m = linear(w, p + "output.dense", gelu(linear(w, p + "intermediate.dense", x)))
+            x = norm(p + "output.LayerNorm", x + m)
+        x = norm("cls.predictions.transform.LayerNorm", gelu(linear(w, "cls.predictions.transform.dense", x)))
+        return x @ w[e + "word_embeddings.weight"].T + w["cls.predictions.bias"]
+
+    return c, shapes, logits, {"tokens": tokens, "token_types": types, "targets": targets}
+
+
 # Files.
 
 
