@@ -989,6 +989,41 @@ def make_bert():
     return c, shapes, logits, {"tokens": tokens, "token_types": types, "targets": targets}
 
 
+def make_vit():
+    c = {"architectures": ["ViTForImageClassification"], "model_type": "vit", "attention_probs_dropout_prob": 0.0,
+         "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 32, "id2label": {str(i): f"class {i}" for i in range(7)},
+         "image_size": 12, "initializer_range": 0.02, "intermediate_size": 44, "layer_norm_eps": 1e-12, "num_attention_heads": 4,
+         "num_channels": 3, "num_hidden_layers": 2, "patch_size": 4, "qkv_bias": True, "encoder_stride": 4}
+    shapes = encoder_shapes("vit", c, "attention")
+    for i in range(2):
+        p = f"vit.encoder.layer.{i}."
+        shapes |= {p + "layernorm_before.weight": (32,), p + "layernorm_after.weight": (32,)}
+    shapes |= {"vit.layernorm.weight": (32,), "classifier.weight": (7, 32),
+               "vit.embeddings.patch_embeddings.projection.weight": (32, 3, 4, 4)}
+    shapes = biased([n[:-7] for n in shapes], shapes)
+    shapes |= {"vit.embeddings.cls_token": (1, 1, 32), "vit.embeddings.position_embeddings": (1, 10, 32)}
+    images = np.random.default_rng(5).normal(0, 1, (ROWS, 12, 12, 3))
+
+    def logits(w, inputs):
+        norm = lambda name, x: layer_norm(x, w[name + ".weight"], w[name + ".bias"], 1e-12)
+        e = "vit.embeddings."
+        patches = np.zeros((ROWS, 9, 32))
+        for row in range(3):
+            for col in range(3):
+                cut = images[:, 4 * row:4 * row + 4, 4 * col:4 * col + 4].transpose(0, 3, 1, 2).reshape(ROWS, -1)
+                patches[:, 3 * row + col] = cut @ w[e + "patch_embeddings.projection.weight"].reshape(32, -1).T
+        patches = patches + w[e + "patch_embeddings.projection.bias"]
+        x = np.concatenate([np.repeat(w[e + "cls_token"], ROWS, 0), patches], 1) + w[e + "position_embeddings"]
+        for i in range(2):
+            p = f"vit.encoder.layer.{i}."
+            x = x + attend_to_all(w, p, "attention", norm(p + "layernorm_before", x), 4, False)
+            m = gelu(linear(w, p + "intermediate.dense", norm(p + "layernorm_after", x)))
+            x = x + linear(w, p + "output.dense", m)
+        return linear(w, "classifier", norm("vit.layernorm", x)[:, 0])
+
+    return c, shapes, logits, {"images": images, "labels": np.array([3, 6])}
+
+
 # Files.
 
 
