@@ -72,10 +72,18 @@ JsonDocument without_dtype(JsonDocument config) {
   return config;
 }
 
+// The tensors of a published model that are no part of what mtfc computes of it: those of other heads, and copies.
+bool is_left_out(const std::string& name) {
+  return name.find("pooler") != std::string::npos || name.find("seq_relationship") != std::string::npos ||
+         name == "cls.predictions.decoder.weight" || name == "cls.predictions.decoder.bias" ||
+         name.ends_with("embed_tokens.weight") || name == "lm_head.weight";
+}
+
 void require_same(const std::string& folder, const std::string& original) {
   const auto found = tensors_of(folder), wanted = tensors_of(original);
   for (const auto& [name, tensor] : wanted) {
     CAPTURE(name);
+    if (!found.contains(name) && is_left_out(name)) continue;
     REQUIRE(found.contains(name));
     CHECK(found.at(name).shape == tensor.shape);
     CHECK(found.at(name) == tensor);

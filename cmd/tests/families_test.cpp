@@ -20,6 +20,7 @@
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
+#include "formats/json/json_text.h"
 #include "formats/json/json_value.h"
 
 namespace mtfc::families_test {
@@ -270,7 +271,10 @@ TEST_CASE("import writes a model that computes what the config.json says") {
   REQUIRE(run(fmt::format("import {} -o {}", config, folder / "model.json")) == 0);
   REQUIRE(run(fmt::format("check {} -q", folder / "model.json")) == 0);
   const JsonValue model = parse_json(read_text(folder / "model.json", "model"), "model.json");
-  CHECK(model.find("import") == nullptr);
+  const JsonValue* const import = model.find("import");
+  REQUIRE((import && import->members.size() == 1));
+  CHECK(json_text(*import->find("config")) ==
+        json_text(parse_json(read_text(config, "config.json"), "config.json")));
   CHECK(model.find("dims")->find("d_kv")->text == "16");
   CHECK(model.find("params")->find("rope_factor")->text == "8.0");
   REQUIRE(run(fmt::format("import {} -o {}", kReference + "llama_3", folder / "again.json")) == 0);

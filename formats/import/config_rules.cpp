@@ -158,7 +158,7 @@ class ConfigReader {
       if (!is_last && std::find(others.begin(), others.end(), item) == others.end())
         return items[i].error(
             fmt::format("'{}' is not supported for models of the family '{}'", item, family_),
-            fmt::format("it may be {}, {}", last, fmt::join(others, ", ")));
+            fmt::format("it may be {}{}{}", last, others.empty() ? "" : ", ", fmt::join(others, ", ")));
       if (is_last && period > items.size()) period = i + 1;
       if (is_last != ((i + 1) % period == 0))
         return items[i].error(fmt::format("the list is not periodic: '{}' at place {} ends a period of {}",
