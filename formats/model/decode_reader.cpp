@@ -44,8 +44,9 @@ void read_decode_input(const NamedCursor& input, ModelDraft& draft) {
   if (std::find(known.begin(), known.end(), input.key) == known.end())
     return draft.sink.error(input.key_location, fmt::format("decode has no input '{}'", input.key),
                             keys_hint(input.key, known));
+  if (is_chosen(input.value, draft) == false) return draft.symbols.note_removed(input.key);
   const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
-  if (!input.value.check_keys({"dims", "dtype", "sharding", "doc"})) return;
+  if (!input.value.check_keys({"dims", "dtype", "sharding", "doc", "when"})) return;
   const std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
   if (!type || !is_new) return;
   if (const std::string problem = input_problem(input.key, *type); !problem.empty())

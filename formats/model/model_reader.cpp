@@ -56,8 +56,9 @@ void check_texts(const Cursor& root, const std::string& file, Model& model) {
 }
 
 void read_input(const NamedCursor& input, ModelDraft& draft) {
+  if (is_chosen(input.value, draft) == false) return draft.symbols.note_removed(input.key);
   const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
-  if (!input.value.check_keys({"dims", "dtype", "sharding", "doc"})) return;
+  if (!input.value.check_keys({"dims", "dtype", "sharding", "doc", "when"})) return;
   std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
   if (!type || !is_new) return;
   type->dtype = draft.builder.widened(type->dtype);
@@ -145,6 +146,7 @@ void read_data(const Cursor& data, ModelDraft& draft) {
   for (InputDecl& input : inputs) by_name.emplace(input.name, &input);
   for (const NamedCursor& member : data.members("an object {input: source}")) {
     const std::optional<std::string> spec = member.value.string("a source of data");
+    if (draft.symbols.is_removed(member.key)) continue;
     if (const auto found = by_name.find(member.key); found != by_name.end()) {
       InputDecl& input = *found->second;
       input.source = spec.value_or("");

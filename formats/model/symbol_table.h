@@ -92,6 +92,7 @@ class SymbolTable {
   /// messages.
   void announce(const std::string& name, int line) { frames_.back().announced.emplace(name, line); }
   void note_removed(const std::string& name) { frames_.back().removed.insert(name); }
+  bool is_removed(const std::string& name) const { return frames_.back().removed.contains(name); }
 
   /// All symbols by full name.
   const std::map<std::string, Symbol, std::less<>>& all() const { return symbols_; }

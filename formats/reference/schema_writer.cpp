@@ -35,6 +35,7 @@ Json input_schema() {
   return object_schema({{"dims", reference("names")},
                         {"dtype", reference("dtype")},
                         {"sharding", reference("sharding")},
+                        {"when", reference("condition")},
                         {"doc", text("for people")}},
                        {"dims"});
 }
