@@ -16,11 +16,11 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/options/text_output.h"
 #include "cmd/terminal/work_watch.h"
-#include "cmd/tokenizing/parallel_tokens.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/progress.h"
 #include "formats/json/mapped_file.h"
 #include "formats/text/quantity.h"
+#include "formats/tokenizer/parallel_tokens.h"
 #include "formats/tokenizer/tokenizer.h"
 
 namespace mtfc {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cmd/command.h"
+#include "cmd/files/family_files.h"
 #include "cmd/generating/decode_verification.h"
 #include "cmd/launch/execution.h"
 #include "cmd/launch/launch.h"
@@ -207,7 +208,8 @@ int run(const Options& options) {
   const Program whole = compile(model, {}, compile_options);
   watch.reset();
   show(warnings, options.model.quiet);
-  const std::vector<InputData> inputs = read_inputs(split, options.inputs, "--input", {});
+  TextTokens texts(tokenizer_of_model(options.model.model));
+  const std::vector<InputData> inputs = read_inputs(split, {options.inputs, "--input"}, {}, texts);
   require_data(*split.find(split.find("train") ? "train" : "evaluate"), inputs);
   for (const ProgramVariable& variable : split.variables)
     if (!variable.decl.init)

@@ -47,4 +47,11 @@ std::string published_folder(const std::string& path) {
   return "";
 }
 
+std::string tokenizer_of_model(const std::string& path) {
+  if (path == "-") return "";
+  std::error_code ignored;
+  const fs::path file = fs::path(model_file(path)).parent_path() / "tokenizer.json";
+  return fs::exists(file, ignored) ? file.string() : "";
+}
+
 }  // namespace mtfc

@@ -119,18 +119,13 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
 }
 
 void take_tokenizer(GenerateOptions& options) {
-  namespace fs = std::filesystem;
-  if (!options.as_text() && !options.stop) return;
-  std::error_code ignored;
-  const fs::path folder = fs::path(model_file(options.model.model)).parent_path();
-  if (options.tokenizer_path)
-    options.tokenizer = read_tokenizer(*options.tokenizer_path);
-  else if (options.model.model != "-" && fs::exists(folder / "tokenizer.json", ignored))
-    options.tokenizer = read_tokenizer((folder / "tokenizer.json").string());
+  options.usual_tokenizer = options.tokenizer_path.value_or(tokenizer_of_model(options.model.model));
+  if ((options.as_text() || options.stop) && !options.usual_tokenizer.empty())
+    options.tokenizer = read_tokenizer(options.usual_tokenizer);
 }
 
 void check(const GenerateOptions& options) {
-  if (options.tokenizer_path && !options.as_text() && !options.stop)
+  if (options.tokenizer_path && !options.as_text() && !options.stop && options.inputs.empty())
     throw UserError("--tokenizer is for texts, and none is given", "give --prompt, or leave it out");
   check(static_cast<const SourceOptions&>(options));
   const bool ids = !options.prompt_tokens.empty() || !options.source_tokens.empty();

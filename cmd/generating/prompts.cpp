@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <filesystem>
 
 #include "cmd/files/files.h"
 #include "core/diagnostics/error.h"
+#include "formats/tokenizer/tokenizer_file.h"
 
 namespace mtfc {
 
@@ -32,16 +32,9 @@ Tokens parse_tokens(std::string_view text, const std::string& option) {
   }
 }
 
-std::string tokenizer_file(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path file = std::filesystem::path(path) / "tokenizer.json";
-  return std::filesystem::is_directory(path, ignored) ? file.string() : path;
-}
-
 std::shared_ptr<const Tokenizer> read_tokenizer(const std::string& path) {
-  const std::string file = tokenizer_file(path);
-  return std::make_shared<const Tokenizer>(
-      Tokenizer::from_json(read_text(file, "tokenizer"), file == "-" ? "<stdin>" : file));
+  if (path != "-") return read_tokenizer_file(path).tokenizer;
+  return std::make_shared<const Tokenizer>(Tokenizer::from_json(read_text(path, "tokenizer"), "<stdin>"));
 }
 
 Tokens tokens_of(std::string_view text, const Tokenizer* tokenizer, SpecialTokens special) {

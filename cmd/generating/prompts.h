@@ -17,9 +17,8 @@ using Tokens = std::vector<int64_t>;
 /// Parses `12,7,300`. Throws UserError, naming `option`.
 Tokens parse_tokens(std::string_view text, const std::string& option);
 
-/// The tokenizer.json in a folder of a published model, or `path` itself.
-std::string tokenizer_file(const std::string& path);
-/// Reads the tokenizer of a file, or of the folder of a published model. Throws UserError.
+/// Reads the tokenizer of a file, or of the folder of a published model; - is standard
+/// input. Throws UserError.
 std::shared_ptr<const Tokenizer> read_tokenizer(const std::string& path);
 
 /// The tokens of a text: those of the tokenizer, or its bytes if that is null.

@@ -14,6 +14,7 @@
 #include "core/model/decoding.h"
 #include "formats/data/data_spec.h"
 #include "formats/data/joined_array.h"
+#include "formats/data/text_tokens.h"
 
 namespace mtfc {
 namespace {
@@ -146,10 +147,12 @@ EncodeData open_sources(const Program& program, const SourceOptions& options) {
   if (options.source_count() > 0) return given_rows(program, options);
   EncodeData data;
   const NameLookup lookup = lookup_of(program.names);
+  TextTokens texts(options.usual_tokenizer);
   for (const std::string& text : options.inputs) {
     const auto [name, spec] = split_assignment(text, "--input");
     const InputDecl& input = input_named(program, name);
-    InputData found = read_input_data({name, input.type.dtype, {"--input", 0, 0, ""}}, spec, lookup);
+    InputData found = read_input_data(
+        {name, input.type.dtype, {"--input", 0, 0, ""}, input.type.dims, &texts}, spec, lookup);
     const std::optional<int64_t> rows = fill_up(found, input.type);
     if (rows && data.rows && *rows != *data.rows)
       throw RunError(fmt::format("--input: '{}' has {} rows, and another input has {}: they can't be paired",

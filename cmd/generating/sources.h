@@ -20,7 +20,8 @@
 namespace mtfc {
 
 struct SourceOptions {
-  std::vector<std::string> inputs;  // NAME=SPEC, as in `mtfc run`
+  std::vector<std::string> inputs;   // NAME=SPEC, as in `mtfc run`
+  std::string usual_tokenizer = "";  // of texts that these read; "": they are bytes
   std::vector<std::string> source_texts;
   std::shared_ptr<const Tokenizer> tokenizer = {};  // of texts; null: they are bytes
   std::vector<std::string> source_tokens;           // lists of ids

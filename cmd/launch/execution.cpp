@@ -46,13 +46,20 @@ int usual_threads(const Program& program, int64_t devices) {
   return 1;
 }
 
+// Opens the data, and shows what it does while one waits for it.
+void open_data_files(const ExecutionOptions& options, const Execution& execution, const Program& program,
+                     const std::string& prepared, bool talks) {
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet || !talks));
+  execution.open(program, prepared);
+}
+
 // All devices of the mesh in this process.
 int run_here(const Program& program, const ExecutionOptions& options, const Execution& execution) {
   Processes processes = Processes::alone();
   use_cores(options.threads, processes, usual_threads(program, program.mesh().devices()));
   const std::string prepared = execution.prepare();
   LockstepComm comm(program.mesh(), processes);
-  execution.open(program, prepared);
+  open_data_files(options, execution, program, prepared, true);
   return execution.run(program, comm);
 }
 
@@ -150,7 +157,8 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     }
     processes.require_equal("program", program_json(program));
     use_cores(options.threads, processes, usual_threads(program, 1));
-    agree_on_files(processes, [&] { execution.open(program, prepared); });
+    agree_on_files(processes,
+                   [&] { open_data_files(options, execution, program, prepared, processes.is_root()); });
     NodeMemory node(processes, node_options(options));
     MpiComm comm(program.mesh(), processes, node);
     return execution.run(program, comm);

@@ -103,7 +103,13 @@ A model may name sources itself, under the key "data". SPEC is one of these:
 * jsonl:FILE,key=NAME :: the number, or the list of numbers, that the object on each line has for a key
 * images:FOLDER :: the PNG and JPEG files in it, as large as the input; scale=1/255 gives numbers up to 1
 * labels:FOLDER :: for each of these images, the number of its folder, in the order of the names of folders
-* text:FILE :: the bytes of a file as tokens 0 to 255, in windows as long as a row of the input
+* text:FILE :: the tokens of a text by ,tokenizer=FOLDER, by --tokenizer or by the folder of a published model, otherwise
+  its bytes as tokens 0 to 255, in windows as long as a row of the input
+* lines:FILE :: a row of tokens for each line of a text
+* csv:FILE,text=NAME, jsonl:FILE,text=NAME :: a row of tokens for each text in a column or of a key; ,answer=NAME names
+  the texts that follow them and that alone count in part=mask
+* of:INPUT,part=PART,shift=N :: of the rows that another input gets, the tokens, the mask, the segments or the positions, N tokens
+  further; of:tokens,shift=1 gives the targets of a language model
 * tokens:FILE :: token ids, little-endian integers of 2 bytes, or 4 with ,width=4 or in FILE.u32, in windows; mtfc tokenize makes them
 * random:normal, random:uniform, random:int,hi=N :: random numbers, new at each step
 * present :: 1 or true for the rows of a batch that come from the data, 0 or false for those that fill up the last batch
@@ -112,7 +118,9 @@ A model may name sources itself, under the key "data". SPEC is one of these:
 These may follow:
 
 * ,rows=A:B :: only the rows from A up to but not including B; of a text, the tokens
-* ,split=train|valid :: for text and tokens: the first nine tenths, or the rest
+* ,split=train|valid :: for tokens and texts: the first nine tenths, or the rest
+* ,pack=yes, ,end=TOKEN, ,pad=TOKEN, ,special=yes, ,long=cut|split :: for rows of texts: several texts in a row, a token behind
+  each, the token that fills rows up, the tokens that the tokenizer puts around texts, and texts that are longer than a row
 * ,shift=N :: for text and tokens: a window N tokens further; shift=1 gives the targets of a language model
 * ,scale=X :: values times X, as in scale=1/255; for all sources but present
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
@@ -39,34 +40,97 @@ const InputDecl& input_named(const Program& program, const std::string& name, co
                   did_you_mean(name, all_names(program.inputs)));
 }
 
+// Where the data of an input comes from.
+struct InputSource {
+  const InputDecl* input = nullptr;
+  std::string spec;
+  Location at;
+};
+
+class InputReader {
+ public:
+  InputReader(const Program& program, TextTokens& texts)
+      : program_(program), lookup_(lookup_of(program.names)), texts_(texts) {}
+
+  void add(const std::string& name, const InputSource& source) { sources_[name] = source; }
+
+  InputData read(const std::string& name) const {
+    const InputSource& source = sources_.at(name);
+    const TensorType& type = source.input->type;
+    FedInput fed{name, type.dtype, source.at, type.dims, &texts_};
+    std::string spec = source.spec;
+    if ((fed.view = data_view(fed, spec, lookup_))) {
+      const InputSource& seen = viewed(fed, spec);
+      spec = seen.spec;
+      fed.view->dims = seen.input->type.dims;
+      if (fed.view->part != RowPart::kTokens) fed.dtype.reset();  // is no type of the tokens
+    }
+    InputData data = read_input_data(fed, spec, lookup_);
+    data.spec = source.spec;
+    return data;
+  }
+
+  /// Returns whether the input has a view of one of `names`.
+  bool depends(const std::string& name, const std::set<std::string>& names) const {
+    const InputSource& source = sources_.at(name);
+    const auto view = data_view({name, source.input->type.dtype, source.at}, source.spec, lookup_);
+    return view && names.contains(view->input);
+  }
+
+ private:
+  const InputSource& viewed(const FedInput& fed, const std::string& spec) const {
+    const auto fail = [&](const std::string& problem, const std::string& hint) {
+      throw UserError(fed.at.line == 0 ? fmt::format("{}={}: {}", fed.name, spec, problem) : problem, hint,
+                      fed.at);
+    };
+    const std::string& name = fed.view->input;
+    if (!find_named(program_.inputs, name))
+      fail(fmt::format("the model has no input '{}'", name), did_you_mean(name, all_names(program_.inputs)));
+    const auto found = sources_.find(name);
+    if (found == sources_.end())
+      fail(fmt::format("the input '{}' has no data", name),
+           fmt::format("give it with --input {}=FILE", name));
+    const InputSource& source = found->second;
+    if (const auto view = data_view({name, source.input->type.dtype, source.at}, source.spec, lookup_))
+      fail(fmt::format("'{}' is itself a part of the data of '{}'", name, view->input),
+           fmt::format("give of:{}", view->input));
+    return source;
+  }
+
+  const Program& program_;
+  NameLookup lookup_;
+  TextTokens& texts_;
+  std::map<std::string, InputSource> sources_;
+};
+
 }  // namespace
 
-std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
-                                   const std::string& option, const std::vector<InputData>& defaults,
+std::vector<InputData> read_inputs(const Program& program, const GivenSources& given,
+                                   const std::vector<InputData>& defaults, TextTokens& texts,
                                    const EntryPoint* needed_by) {
-  std::vector<InputData> inputs;
-  const auto is_needed = [&](const std::string& name) {
-    return !needed_by || find_named(needed_by->inputs, name);
-  };
-  const NameLookup lookup = lookup_of(program.names);
-  for (const std::string& text : specs) {
-    const auto [name, spec] = split_assignment(text, option);
-    const InputDecl& input = input_named(program, name, option);
-    if (is_needed(name))
-      inputs.push_back(
-          read_input_data({name, input.type.dtype, {option, 0, 0, ""}, input.type.dims}, spec, lookup));
-  }
-  const auto is_given = [&](const std::string& name) {
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const InputData& data) { return data.input == name; });
-  };
-  for (const InputData& data : defaults)
-    if (!is_given(data.input)) inputs.push_back(data);
-  if (!defaults.empty()) return inputs;
+  InputReader reader(program, texts);
+  const Location option = {given.option, 0, 0, ""};
   for (const InputDecl& input : program.inputs)
-    if (!input.source.empty() && !is_given(input.name) && is_needed(input.name))
-      inputs.push_back(read_input_data({input.name, input.type.dtype, input.source_location, input.type.dims},
-                                       input.source, lookup));
+    if (!input.source.empty()) reader.add(input.name, {&input, input.source, input.source_location});
+  for (const InputData& data : defaults)
+    reader.add(data.input, {&input_named(program, data.input, given.option), data.spec, option});
+  std::vector<std::string> names;
+  for (const std::string& text : given.specs) {
+    const auto [name, spec] = split_assignment(text, given.option);
+    reader.add(name, {&input_named(program, name, given.option), spec, option});
+    names.push_back(name);
+  }
+  const std::set<std::string> replaced(names.begin(), names.end());
+  if (defaults.empty()) {
+    for (const InputDecl& input : program.inputs)
+      if (!input.source.empty() && !replaced.contains(input.name)) names.push_back(input.name);
+  }
+  std::vector<InputData> inputs;
+  for (const std::string& name : names)
+    if (!needed_by || find_named(needed_by->inputs, name)) inputs.push_back(reader.read(name));
+  for (const InputData& data : defaults)
+    if (!replaced.contains(data.input))
+      inputs.push_back(reader.depends(data.input, replaced) ? reader.read(data.input) : data);
   return inputs;
 }
 

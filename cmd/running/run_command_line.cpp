@@ -39,11 +39,19 @@ void add_input_option(CommandLine& line, RunOptions& options) {
   line.add_option(
       "--input NAME=SPEC", options.inputs,
       "data for an input: FILE.npy, FILE.npz[,array=NAME], csv:FILE,column=NAME, jsonl:FILE,key=NAME, "
-      "images:FOLDER, labels:FOLDER, idx:FILE, text:FILE, tokens:FILE[,width=2|4], "
-      "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
-      ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
-      "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
+      "images:FOLDER, labels:FOLDER, idx:FILE, text:FILE[,tokenizer=FOLDER], tokens:FILE[,width=2|4], "
+      "texts by lines:FILE, csv:FILE,text=NAME or jsonl:FILE,text=NAME[,answer=NAME], "
+      "random:normal, random:uniform, random:int,lo=A,hi=B, present, or of:INPUT[,part=PART][,shift=N]; "
+      "files may "
+      "be followed by "
+      ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and numbers "
+      "by ,scale=X (`mtfc help data`); present is a mask with 1 or true for the rows of a batch that come "
+      "from the "
       "data, and 0 or false for those that fill up the last batch of an evaluation");
+  line.add_option(
+      "--tokenizer FILE|FOLDER", options.tokenizer,
+      "the tokenizer.json of texts whose source names none (default: that in the folder of a published "
+      "model, or none, and the tokens of a text are its bytes)");
   for (const char* name : {"--data", "--dataset"})
     line.add_hint(name, "data are given by input: --input NAME=FILE");
 }

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <map>
 
+#include "cmd/files/family_files.h"
 #include "cmd/running/stored_settings.h"
+#include "cmd/running/token_warnings.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/npy.h"
 #include "formats/json/mapped_file.h"
@@ -121,9 +123,14 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
   RunData data;
   data.seed = options.seed;
   const EntryPoint& entry = main_entry(program, options.evaluate);
-  data.inputs = read_inputs(program, options.inputs, "--input", {}, options.prediction ? &entry : nullptr);
-  if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
+  TextTokens texts(options.tokenizer.value_or(tokenizer_of_model(options.model.model)));
+  data.inputs =
+      read_inputs(program, {options.inputs, "--input"}, {}, texts, options.prediction ? &entry : nullptr);
+  if (!options.valid.empty())
+    data.valid = read_inputs(program, {options.valid, "--valid"}, data.inputs, texts);
   require_data(entry, data.inputs);
+  require_vocabulary(entry, data.inputs);
+  require_vocabulary(entry, data.valid);
   if (!checkpoint.empty()) {
     Continuation last = read_checkpoint(program, checkpoint);
     if (options.seed_given && options.seed != last.notes.seed)

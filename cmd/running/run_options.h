@@ -15,9 +15,10 @@ namespace mtfc {
 
 /// The data that the model is fed with.
 struct DataOptions {
-  std::vector<std::string> inputs;  // NAME=SPEC
-  std::vector<std::string> valid;   // NAME=SPEC
-  int64_t valid_every = 0;          // 0: at the end only
+  std::vector<std::string> inputs;       // NAME=SPEC
+  std::vector<std::string> valid;        // NAME=SPEC
+  int64_t valid_every = 0;               // 0: at the end only
+  std::optional<std::string> tokenizer;  // of texts whose source names none
 };
 
 /// The values that variables begin with, if not with their initial ones.

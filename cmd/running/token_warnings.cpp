@@ -6,6 +6,7 @@
 #include <optional>
 #include <variant>
 
+#include "core/diagnostics/error.h"
 #include "core/diagnostics/printable.h"
 
 namespace mtfc {
@@ -13,11 +14,17 @@ namespace {
 
 constexpr int64_t kBytes = 256;
 
+// The data of an input; nullptr if it has none.
+const InputData* data_of(const Binding& input, const std::vector<InputData>& inputs) {
+  for (const InputData& data : inputs)
+    if (data.input == input.name) return &data;
+  return nullptr;
+}
+
 // The tokens of an input; nullptr if it has none.
 const TokenSource* tokens_of(const Binding& input, const std::vector<InputData>& inputs) {
-  for (const InputData& data : inputs)
-    if (data.input == input.name) return std::get_if<TokenSource>(&data.source);
-  return nullptr;
+  const InputData* data = data_of(input, inputs);
+  return data ? std::get_if<TokenSource>(&data->source) : nullptr;
 }
 
 // Returns whether the results of a step are elements of its inputs, somewhere else.
@@ -69,10 +76,8 @@ std::string byte_warnings(const EntryPoint& entry, const std::vector<InputData>&
     if (dim && dim->size > kBytes)
       warnings += fmt::format(
           "mtfc: warning: '{}' has the bytes of a text, 0 to 255, which choose from the {} of '{}': is this "
-          "text to be cut into tokens first? (give those with --input {}=tokens:FILE, or a model of bytes "
-          "--set {}=256)\n",
-          printable(input.name), dim->size, printable(dim->name), printable(input.name),
-          printable(dim->name));
+          "text to be cut into tokens first? (give its --tokenizer, or a model of bytes --set {}=256)\n",
+          printable(input.name), dim->size, printable(dim->name), printable(dim->name));
   }
   return warnings;
 }
@@ -127,6 +132,22 @@ std::string same_warnings(const EntryPoint& entry, const std::vector<InputData>&
 }
 
 }  // namespace
+
+void require_vocabulary(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  for (const Binding& input : entry.inputs) {
+    const InputData* data = data_of(input, inputs);
+    const StoredArray* array = data ? std::get_if<StoredArray>(&data->source) : nullptr;
+    if (const TokenSource* tokens = tokens_of(input, inputs)) array = &tokens->tokens;
+    if (!array || !array->ids_below) continue;
+    const std::optional<Dim> dim = chosen_from(entry, input.value);
+    if (!dim || dim->size >= *array->ids_below) continue;
+    throw UserError(
+        fmt::format("'{}' has the token {} of '{}', but they choose from the {} of '{}'", input.name,
+                    *array->ids_below - 1, array->file, dim->size, dim->name),
+        fmt::format("the tokenizer is that of another model, or --set {}=N gives this one so many",
+                    dim->name));
+  }
+}
 
 std::string token_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs) {
   return byte_warnings(entry, inputs) + same_warnings(entry, inputs);

@@ -15,4 +15,7 @@ namespace mtfc {
 ///   and not what follows. The hint has the shift that gives what follows.
 std::string token_warnings(const EntryPoint& entry, const std::vector<InputData>& inputs);
 
+/// Throws UserError if tokens of a text are beyond the dimension that they choose from.
+void require_vocabulary(const EntryPoint& entry, const std::vector<InputData>& inputs);
+
 }  // namespace mtfc

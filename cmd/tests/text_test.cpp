@@ -135,9 +135,7 @@ TEST_CASE("a run warns of bytes that choose from a larger vocabulary, and of tar
                     options = "--steps 1 --set batch=4 --set length=6 ";
   const std::string bytes =
       "mtfc: warning: 'bytes' has the bytes of a text, 0 to 255, which choose from the 1000 of 'vocab': is "
-      "this text to "
-      "be cut into tokens first? (give those with --input bytes=tokens:FILE, or a model of bytes --set "
-      "vocab=256)\n";
+      "this text to be cut into tokens first? (give its --tokenizer, or a model of bytes --set vocab=256)\n";
   const std::string same =
       "mtfc: warning: 'labels' has tokens of the windows of 6 in 'bytes': a model that is to predict the "
       "next "

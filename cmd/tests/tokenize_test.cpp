@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cmd/testing/shell.h"
-#include "cmd/tokenizing/parallel_tokens.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/json/json_value.h"
+#include "formats/tokenizer/parallel_tokens.h"
 
 namespace mtfc::tokenize_test {
 namespace {

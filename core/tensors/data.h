@@ -60,6 +60,8 @@ struct StoredArray {
   const std::byte* data = nullptr;
   FileSample sample = {};                 // of the whole file; `file` is the array's name in messages
   std::optional<uint64_t> checksum = {};  // given by the file; see runtime/compute/checksum.h
+  std::optional<int64_t> ids_below =
+      {};  // if the elements are tokens that a tokenizer has made: all are below it
   // Arrays whose elements follow each other: of several files, or of tensors of which a variable
   // consists. `data` is null then.
   std::shared_ptr<const std::vector<ArrayPart>> parts = {};

@@ -18,10 +18,6 @@ namespace {
 constexpr size_t kMostNamed = 12;     // columns in a message
 constexpr size_t kLongestShown = 40;  // bytes of a field in a message
 
-[[noreturn]] void fail_at(const DataFile& file, int64_t line, const std::string& what) {
-  throw RunError(fmt::format("{}:{}: {}", file.name, line, what));
-}
-
 std::string shown_field(std::string_view text) {
   const bool is_long = text.size() > kLongestShown;
   return printable(std::string(text.substr(0, kLongestShown))) + (is_long ? ".." : "");

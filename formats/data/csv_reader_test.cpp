@@ -125,7 +125,8 @@ TEST_CASE("broken JSON Lines are refused with the line") {
   CHECK(files.jsonl_complaint("[1]\n") == "1: the line is not an object, as in {\"x\": 1}");
   CHECK(files.jsonl_complaint("{\"X\": 1}\n") == "1: there is no key 'x' (did you mean 'X'?)");
   CHECK(files.jsonl_complaint("{}\n") == "1: there is no key 'x'");
-  CHECK(files.jsonl_complaint("{\"x\": \"1\"}\n") == "1: 'x' has a text, which is not a number");
+  CHECK(files.jsonl_complaint("{\"x\": \"1\"}\n") ==
+        "1: 'x' has a text, which is not a number (text=x makes tokens of texts)");
   CHECK(files.jsonl_complaint("{\"x\": [1, null]}\n") == "1: 'x' has null, which is not a number");
   CHECK(files.jsonl_complaint("{\"x\": [1, 2]}\n\n{\"x\": [1]}\n") ==
         "3: 'x' has the shape [1], but [2] on line 1");

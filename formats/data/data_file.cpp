@@ -116,6 +116,10 @@ void require_memory(uint64_t bytes, const std::string& name) {
         fmt::format("{}: it takes more than half of the memory to unpack it (store it uncompressed)", name));
 }
 
+void fail_at(const DataFile& file, int64_t line, const std::string& problem) {
+  throw RunError(fmt::format("{}:{}: {}", file.name, line, problem));
+}
+
 DataFile open_data_file(const std::string& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   DataFile opened{path, file->bytes(), file, sample_of(path, file->bytes())};

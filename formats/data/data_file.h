@@ -30,6 +30,9 @@ DataFile open_data_file(const std::string& path);
 std::shared_ptr<const std::byte[]> inflated(std::span<const std::byte> packed, uint64_t size,
                                             const std::string& name);
 
+/// Throws RunError that names the file and a line of it.
+[[noreturn]] void fail_at(const DataFile& file, int64_t line, const std::string& problem);
+
 /// Throws RunError that names the file `name` if so many bytes are more than half of the machine's memory.
 void require_memory(uint64_t bytes, const std::string& name);
 

@@ -1,17 +1,22 @@
 #include "formats/data/data_spec.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <memory>
+#include <tuple>
 #include <vector>
 
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/file_source.h"
 #include "formats/data/joined_array.h"
+#include "formats/data/spec_parts.h"
+#include "formats/data/text_tokens.h"
 #include "formats/data/token_file.h"
 #include "formats/json/mapped_file.h"
 
@@ -20,21 +25,16 @@ namespace {
 
 constexpr const char* kForms =
     "FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, images:FOLDER, labels:FOLDER, idx:FILE, text:FILE, "
-    "tokens:FILE, random:normal, "
-    "random:uniform, "
-    "random:int,hi=N or present";
+    "lines:FILE, "
+    "tokens:FILE, random:normal, random:uniform, random:int,hi=N, present or of:INPUT";
 
 constexpr const char* kPresentRows = "present";
+constexpr const char* kViewPrefix = "of";
 
 // `split` holds out one token in this many, the last ones.
 constexpr int64_t kValidShare = 10;
 
-enum class SourceKind { kArray, kTokens, kRandom, kPresent };
-
-struct Option {
-  std::string key;
-  std::string value;
-};
+enum class SourceKind { kArray, kTokens, kDocuments, kRandom, kPresent, kView };
 
 // The value of `,rows=A:B`; an end that is left out is the file's.
 struct Rows {
@@ -42,59 +42,37 @@ struct Rows {
   std::optional<int64_t> last;
 };
 
-bool is_option(std::string_view part) {
-  const size_t equals = part.find('=');
-  return equals != std::string_view::npos && equals > 0 &&
-         std::all_of(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(equals),
-                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-}
-
-// Files that are known by their endings.
-constexpr std::pair<const char*, FileKind> kEndings[] = {
-    {".npy", FileKind::kNpy}, {".npy.gz", FileKind::kNpy}, {".npz", FileKind::kNpz}};
-// Files whose kind is named, as in `idx:FILE`.
-constexpr std::pair<const char*, FileKind> kPrefixes[] = {
-    {"idx", FileKind::kIdx},      {"text", FileKind::kTokens}, {"tokens", FileKind::kTokens},
-    {"csv", FileKind::kCsv},      {"jsonl", FileKind::kJsonl}, {"images", FileKind::kImages},
-    {"labels", FileKind::kLabels}};
-
-std::string prefix_of(const std::string& source) {
-  const size_t colon = source.find(':');
-  return colon == std::string::npos ? "" : source.substr(0, colon);
-}
-
-// The kind of file that a source names, and its name; nullopt for a source of another kind.
-std::optional<FileSource> file_of(const std::string& source) {
-  const std::string named = prefix_of(source);
-  for (const auto& [prefix, kind] : kPrefixes)
-    if (named == prefix) return FileSource{kind, source.substr(named.size() + 1)};
-  for (const auto& [ending, kind] : kEndings)
-    if (source.ends_with(ending)) return FileSource{kind, source};
-  return std::nullopt;
-}
-
 // A spec taken apart into its source and its options. Malformed specs are refused before any file is opened.
 class SpecReader {
  public:
   SpecReader(const FedInput& input, const std::string& spec, const NameLookup& lookup)
-      : input_(input), spec_(spec), lookup_(lookup) {
-    take_apart();
-    settle_file();
+      : input_(input), spec_(spec), lookup_(lookup), parts_(spec), source_(parts_.source) {
     parse();
   }
+
+  const DataView* view() const { return kind_ == SourceKind::kView ? &view_ : nullptr; }
 
   InputData open() const {
     InputData data;
     data.input = input_.name;
     data.spec = spec_;
     data.scale = scale_;
+    TextTokens own;
+    TextTokens& texts = input_.texts ? *input_.texts : own;
     try {
+      if (takes_whole_rows()) {
+        open_whole_rows(data, texts);
+        return data;
+      }
       switch (kind_) {
         case SourceKind::kArray:
-          open_array(data, with_dims_of_input(read_file_source(file_)));
+          open_array(data, with_dims_of_input(read_file_source(file_, texts)));
           break;
         case SourceKind::kTokens:
-          data.source = open_tokens();
+          data.source = open_tokens(texts);
+          break;
+        case SourceKind::kDocuments:
+          data.source = open_documents(texts);
           break;
         case SourceKind::kRandom:
           data.source = random_;
@@ -102,6 +80,8 @@ class SpecReader {
         case SourceKind::kPresent:
           data.source = PresentRows{};
           break;
+        case SourceKind::kView:
+          fail("this source is a part of the data of another input, and is for runs");
       }
     } catch (const UnreadableFile& error) {
       throw RunError(fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_.file,
@@ -118,67 +98,21 @@ class SpecReader {
                     input_.at);
   }
 
-  // File names and calls in expressions may contain commas: a part that is not an option belongs to the
-  // previous one.
-  void take_apart() {
-    size_t start = 0;
-    bool first = true;
-    while (start <= spec_.size()) {
-      const size_t end = std::min(spec_.find(',', start), spec_.size());
-      const std::string part = spec_.substr(start, end - start);
-      if (first)
-        source_ = part;
-      else if (is_option(part))
-        options_.push_back({part.substr(0, part.find('=')), part.substr(part.find('=') + 1)});
-      else
-        (options_.empty() ? source_ : options_.back().value) += "," + part;
-      first = false;
-      start = end + 1;
-    }
-  }
-
-  // A file may be called `run,lr=3.npy`: if what looks like options belongs to the name of a file, the shortest such
-  // name counts.
-  void settle_file() {
-    constexpr auto is_known = [](const Option& option) {
-      for (const char* key : {"rows", "scale", "shift", "split", "width", "array", "column", "key"})
-        if (option.key == key) return true;
-      return false;
-    };
-    std::string source = source_;
-    for (auto next = options_.begin();; ++next) {
-      const std::optional<FileSource> file = file_of(source);
-      std::error_code error;
-      if (file && std::all_of(next, options_.end(), is_known) &&
-          (is_folder(file->kind) ? std::filesystem::is_directory(file->file, error)
-                                 : std::filesystem::is_regular_file(file->file, error))) {
-        source_ = source;
-        options_.erase(options_.begin(), next);
-        return;
-      }
-      if (next == options_.end()) return;
-      source += "," + next->key + "=" + next->value;
-    }
-  }
-
   void check_options(const std::vector<std::string>& known) const {
-    for (size_t i = 0; i < options_.size(); ++i) {
-      const std::string& key = options_[i].key;
+    const std::vector<SpecOption>& options = parts_.options;
+    for (size_t i = 0; i < options.size(); ++i) {
+      const std::string& key = options[i].key;
       if (std::find(known.begin(), known.end(), key) == known.end()) {
         const std::string near = did_you_mean(key, known);
         fail(fmt::format("'{}' is not an option of this source", key),
              near.empty() && !known.empty() ? fmt::format("options are {}", fmt::join(known, ", ")) : near);
       }
       for (size_t j = 0; j < i; ++j)
-        if (options_[j].key == key) fail(fmt::format("'{}' is given twice", key));
+        if (options[j].key == key) fail(fmt::format("'{}' is given twice", key));
     }
   }
 
-  const std::string* find(std::string_view key) const {
-    for (const Option& option : options_)
-      if (option.key == key) return &option.value;
-    return nullptr;
-  }
+  const std::string* find(std::string_view key) const { return parts_.find(key); }
 
   Number number(const std::string& key, const std::string& text) const {
     try {
@@ -211,7 +145,10 @@ class SpecReader {
       file_.dims = input_.dims;
       if (file_.file.empty())
         fail(fmt::format("the name of the {} is missing", is_folder(file_.kind) ? "folder" : "file"));
-      parse_file(prefix);
+      parse_file();
+    } else if (prefix == kViewPrefix) {
+      kind_ = SourceKind::kView;
+      parse_view();
     } else if (source_ == kPresentRows) {
       kind_ = SourceKind::kPresent;
       check_options({});
@@ -220,14 +157,21 @@ class SpecReader {
     }
     scale_ = real("scale", 1);
     parse_rows();
+    if (rows_)
+      std::tie(documents_.first, documents_.last) = std::pair(rows_->first, rows_->last.value_or(INT64_MAX));
     check_dtype();
     if (kind_ == SourceKind::kRandom) check_random_range();
   }
 
-  void parse_file(const std::string& prefix) {
-    if (file_.kind == FileKind::kTokens) {
+  void parse_file() {
+    if (file_.kind == FileKind::kTokens || file_.kind == FileKind::kText) {
       kind_ = SourceKind::kTokens;
-      return parse_tokens(prefix == "text");
+      return parse_tokens();
+    }
+    const bool is_table = file_.kind == FileKind::kCsv || file_.kind == FileKind::kJsonl;
+    if (file_.kind == FileKind::kLines || (is_table && find("text"))) {
+      kind_ = SourceKind::kDocuments;
+      return parse_documents();
     }
     kind_ = SourceKind::kArray;
     const char* taken = file_.kind == FileKind::kNpz     ? "array"
@@ -235,13 +179,17 @@ class SpecReader {
                         : file_.kind == FileKind::kJsonl ? "key"
                                                          : nullptr;
     std::vector<std::string> known = {"rows", "scale"};
+    if (is_table) known.insert(known.begin(), "text");
     if (taken) known.insert(known.begin(), taken);
     check_options(known);
     const std::string* value = taken ? find(taken) : nullptr;
     if (file_.kind == FileKind::kNpz && value) file_.array = *value;
     if (file_.kind == FileKind::kCsv) parse_columns(value);
     if (file_.kind == FileKind::kJsonl && (!value || value->empty()))
-      fail("the key is missing", fmt::format("jsonl:{},key=NAME takes the numbers of this key", file_.file));
+      fail("the key is missing",
+           fmt::format("jsonl:{},key=NAME takes the numbers of this key, and text=NAME the tokens of its "
+                       "texts",
+                       file_.file));
     if (file_.kind == FileKind::kJsonl) file_.columns = {*value};
   }
 
@@ -255,7 +203,9 @@ class SpecReader {
       }
     if (!names || std::count(file_.columns.begin(), file_.columns.end(), "") > 0)
       fail("the name of a column is missing",
-           fmt::format("csv:{0},column=NAME takes a column, and column=NAME+NAME several", file_.file));
+           fmt::format("csv:{0},column=NAME takes a column, column=NAME+NAME several, and text=NAME the "
+                       "tokens of texts",
+                       file_.file));
   }
 
   // How to make an array of a file of another kind; "" if the file's name does not tell that it is one.
@@ -281,9 +231,9 @@ class SpecReader {
   }
 
   [[noreturn]] void unknown_source(const std::string& prefix) const {
-    std::string hint =
-        did_you_mean(prefix.empty() ? source_ : prefix,
-                     {"random", "idx", "text", "tokens", "csv", "jsonl", "images", "labels", kPresentRows});
+    std::string hint = did_you_mean(
+        prefix.empty() ? source_ : prefix,
+        {"random", "idx", "text", "tokens", "csv", "jsonl", "lines", "images", "labels", kPresentRows});
     std::error_code error;
     if (std::string array = conversion_hint(); !array.empty())
       hint = std::move(array);
@@ -316,23 +266,93 @@ class SpecReader {
       fail(fmt::format("a scale needs floating point, but the input '{}' is {}", input_.name, dtype));
   }
 
-  void parse_tokens(bool text) {
-    std::vector<std::string> known = {"shift", "split", "rows", "scale"};
-    if (!text) known.insert(known.begin(), "width");
-    check_options(known);
-    if (const std::string* shift = find("shift"); shift && !shift->empty()) shift_ = count("shift", *shift);
+  void parse_shift(int64_t& shift) const {
+    if (const std::string* text = find("shift"); text && !text->empty()) shift = count("shift", *text);
+  }
+
+  // Returns whether the last part of the data is taken, which `split` holds out; nullopt without `split`.
+  std::optional<bool> held_out() const {
     const std::string* split = find("split");
-    if (split && *split != "train" && *split != "valid") {
-      const std::string near = did_you_mean(*split, {"train", "valid"});
-      fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
-    }
-    file_.token = text ? StoredType::kU8 : StoredType::kU16;
+    if (split) require_one_of("split", *split, {"train", "valid"}, "splits are train and valid");
+    return split ? std::optional(*split == "valid") : std::nullopt;
+  }
+
+  void require_one_of(const char* key, const std::string& value, const std::vector<std::string>& known,
+                      const std::string& hint) const {
+    if (std::find(known.begin(), known.end(), value) != known.end()) return;
+    const std::string near = did_you_mean(value, known);
+    fail(fmt::format("unknown {} '{}'", key, value), near.empty() ? hint : near);
+  }
+
+  bool flag(const char* key) const {
+    const std::string* value = find(key);
+    if (value) require_one_of(key, *value, {"yes", "no"}, fmt::format("{0}=yes or {0}=no", key));
+    return value && *value == "yes";
+  }
+
+  // The value of an option that must not be empty.
+  std::string name(const char* key, const std::string& fallback = "") const {
+    const std::string* value = find(key);
+    if (value && value->empty()) fail(fmt::format("'{}' is empty", key));
+    return value ? *value : fallback;
+  }
+
+  void parse_tokens() {
+    const bool is_text = file_.kind == FileKind::kText;
+    check_options({is_text ? "tokenizer" : "width", "shift", "split", "rows", "scale"});
+    parse_shift(shift_);
+    held_out();
+    if (is_text) file_.tokenizer = name("tokenizer");
     const std::string* width = find("width");
     if (width && *width != "2" && *width != "4")
       fail(fmt::format("'{}' is not a token width", *width), "2 or 4 bytes");
     // mtfc tokenize names the width in the ending.
     const bool is_wide = file_.file.ends_with(".u32") || file_.file.ends_with(".u32.gz");
-    if (width ? *width == "4" : !text && is_wide) file_.token = StoredType::kU32;
+    if (width ? *width == "4" : is_wide) file_.token = StoredType::kU32;
+  }
+
+  void parse_documents() {
+    std::vector<std::string> known = {"tokenizer", "end", "pad", "special", "pack", "long", "rows", "split"};
+    if (file_.kind != FileKind::kLines) known.insert(known.begin(), {"text", "answer"});
+    if (find("shift") || find("part"))
+      fail("'shift' and 'part' are for other inputs, which take parts of the same rows",
+           fmt::format("give those inputs of:{0},shift=1 or of:{0},part=mask", input_.name));
+    check_options(known);
+    documents_.kind = file_.kind == FileKind::kLines ? DocumentKind::kLines
+                      : file_.kind == FileKind::kCsv ? DocumentKind::kCsv
+                                                     : DocumentKind::kJsonl;
+    documents_.file = file_.file;
+    documents_.text = name("text");
+    documents_.answer = name("answer");
+    documents_.tokenizer = name("tokenizer");
+    documents_.end = name("end");
+    documents_.pad = name("pad", documents_.pad);
+    documents_.special = flag("special");
+    documents_.packs = flag("pack");
+    const std::string longer = name("long");
+    if (!longer.empty()) require_one_of("long", longer, {"cut", "split"}, "long=cut or long=split");
+    if (longer == "split" && !documents_.packs)
+      fail("long=split divides texts over rows, so that rows are not those of the file any more",
+           "give pack=yes, or long=cut");
+    documents_.longer = longer == "cut"     ? LongDocument::kCut
+                        : longer == "split" ? LongDocument::kSplit
+                                            : LongDocument::kRefused;
+    if (const std::optional<bool> valid = held_out()) {
+      documents_.held_out = kValidShare;
+      documents_.takes_held_out = *valid;
+    }
+  }
+
+  void parse_view() {
+    check_options({"part", "shift"});
+    view_.input = source_.substr(source_.find(':') + 1);
+    if (view_.input.empty()) fail("the name of the input is missing", "of:INPUT takes a part of its data");
+    parse_shift(view_.shift);
+    const std::string* part = find("part");
+    if (!part) return;
+    require_one_of("part", *part, enum_names<RowPart>(),
+                   fmt::format("parts are {}", fmt::join(enum_names<RowPart>(), ", ")));
+    view_.part = *value_named<RowPart>(*part);
   }
 
   void parse_random() {
@@ -418,6 +438,9 @@ class SpecReader {
   }
 
   void open_array(InputData& data, StoredArray array) const {
+    if (input_.view && input_.view->part == RowPart::kTokens && input_.view->shift > 0)
+      fail(fmt::format("'{}' can't have the tokens that follow: no text is read, but rows", input_.name),
+           "give it a source of its own");
     if (rows_) {
       if (array.shape.empty()) fail("an array without dimensions has no 'rows'");
       data.rows = rows_of_file(array.shape[0], "rows");
@@ -425,19 +448,58 @@ class SpecReader {
     data.source = std::move(array);
   }
 
+  // Returns whether the part that is taken is no part of the data, because each row is a text without padding.
+  bool takes_whole_rows() const {
+    return input_.view && input_.view->part != RowPart::kTokens && kind_ != SourceKind::kDocuments;
+  }
+
+  void open_whole_rows(InputData& data, TextTokens& texts) const {
+    if (kind_ == SourceKind::kTokens)
+      fail(fmt::format("'{}' can't have such a part of windows, in which texts begin anywhere", input_.name),
+           "lines:FILE,pack=yes has rows of whole texts");
+    std::vector<int64_t> shape;
+    for (const Dim& dim : input_.dims) shape.push_back(dim.size);
+    if (shape.empty()) fail("a part of rows of tokens is for an input with dimensions");
+    if (kind_ == SourceKind::kArray) {
+      open_array(data, read_file_source(file_, texts));
+      const auto& array = std::get<StoredArray>(data.source);
+      if (!array.shape.empty()) shape[0] = array.shape[0];
+    }
+    data.scale = 1;
+    data.source = view_of_whole_rows(input_.name, input_.view->part, shape);
+  }
+
+  // A row of tokens is as long as one of the input, or of the other input that this is a part of.
+  StoredArray open_documents(TextTokens& texts) const {
+    const Dims& dims = input_.view ? input_.view->dims : input_.dims;
+    if (dims.size() < 2)
+      fail(fmt::format("the tokens of texts are for an input with rows, and '{}' is [{}]", input_.name,
+                       to_string(dims)),
+           "give the input two dimensions, as in [\"batch\", \"length\"]");
+    const std::shared_ptr<const TokenRows> rows =
+        texts.rows(documents_, elements(Dims(dims.begin() + 1, dims.end())));
+    StoredArray array = view_of(*rows, input_.view ? input_.view->part : RowPart::kTokens,
+                                input_.view ? input_.view->shift : 0);
+    if (dims.size() > 2) {
+      array.shape.pop_back();
+      for (size_t i = 1; i < dims.size(); ++i) array.shape.push_back(dims[i].size);
+    }
+    return array;
+  }
+
   // Rows are tokens here; `split` applies to the selected rows.
-  TokenSource open_tokens() const {
+  TokenSource open_tokens(TextTokens& texts) const {
     TokenSource source;
-    source.shift = shift_;
-    const StoredArray all = read_file_source(file_);
-    if (!find("width") && looks_four_bytes_wide(all))
+    source.shift = shift_ + (input_.view ? input_.view->shift : 0);
+    const StoredArray all = read_file_source(file_, texts);
+    if (file_.kind == FileKind::kTokens && !find("width") && looks_four_bytes_wide(all))
       fail(fmt::format("tokens of 2 bytes are read from {}, but its tokens seem to have 4, as every second "
                        "one of these is next to 0",
                        file_.file),
            "give width=4, or width=2 if that is right");
-    auto [first, last] = rows_of_file(all.shape[0], file_.token == StoredType::kU8 ? "bytes" : "tokens");
-    if (const std::string* split = find("split"))
-      (*split == "train" ? last : first) = last - (last - first) / kValidShare;
+    auto [first, last] = rows_of_file(all.shape[0], all.type == StoredType::kU8 ? "bytes" : "tokens");
+    if (const std::optional<bool> valid = held_out())
+      (*valid ? first : last) = last - (last - first) / kValidShare;
     source.first = first;
     source.tokens = rows_of(all, first, last);
     return source;
@@ -446,10 +508,12 @@ class SpecReader {
   const FedInput& input_;
   const std::string& spec_;
   const NameLookup& lookup_;
-  std::string source_;
-  std::vector<Option> options_;
+  const SpecParts parts_;
+  const std::string& source_;
   SourceKind kind_ = SourceKind::kArray;
   FileSource file_;
+  DocumentSource documents_;
+  DataView view_;
   double scale_ = 1;
   std::optional<Rows> rows_;
   RandomSource random_;
@@ -476,6 +540,11 @@ NameLookup lookup_of(const std::map<std::string, double>& names) {
 
 void check_data_spec(const FedInput& input, const std::string& spec, const NameLookup& lookup) {
   SpecReader(input, spec, lookup);
+}
+
+std::optional<DataView> data_view(const FedInput& input, const std::string& spec, const NameLookup& lookup) {
+  if (!spec.starts_with(std::string(kViewPrefix) + ":")) return std::nullopt;
+  return *SpecReader(input, spec, lookup).view();
 }
 
 InputData read_input_data(const FedInput& input, const std::string& spec, const NameLookup& lookup) {

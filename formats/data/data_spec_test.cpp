@@ -391,21 +391,20 @@ TEST_CASE("malformed specs are the user's") {
         "numpy.loadtxt('x.tsv', 'float32', delimiter='\\t')) makes an array of it: x.npy)");
   CHECK(complaint("csv:x.csv") ==
         "--input: error: x=csv:x.csv: the name of a column is missing (csv:x.csv,column=NAME takes a column, "
-        "and "
-        "column=NAME+NAME several)");
+        "column=NAME+NAME several, and text=NAME the tokens of texts)");
   CHECK(complaint("csv:x.csv,column=a+").find("the name of a column is missing") != std::string::npos);
   CHECK(complaint("csv:x.csv,colum=a").ends_with("(did you mean 'column'?)"));
   CHECK(complaint("jsonl:x.jsonl") ==
         "--input: error: x=jsonl:x.jsonl: the key is missing (jsonl:x.jsonl,key=NAME takes the numbers of "
-        "this key)");
+        "this key, and text=NAME the tokens of its texts)");
   CHECK(complaint("d/x.pt").ends_with(
       "(.pt files are not read; numpy.save('d/x.npy', array) stores one of its arrays)"));
   CHECK(complaint("x.bin") ==
         "--input: error: x=x.bin: unknown source 'x.bin' "
         "(expected FILE.npy, FILE.npz, csv:FILE, jsonl:FILE, images:FOLDER, labels:FOLDER, idx:FILE, "
-        "text:FILE, tokens:FILE, "
+        "text:FILE, lines:FILE, tokens:FILE, "
         "random:normal, random:uniform, "
-        "random:int,hi=N or present)");
+        "random:int,hi=N, present or of:INPUT)");
   CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");
   CHECK(complaint("present,scale=2") ==
         "--input: error: x=present,scale=2: 'scale' is not an option of this source");
@@ -416,11 +415,11 @@ TEST_CASE("malformed specs are the user's") {
         "--input: error: x=text:a,split=test: unknown split 'test' (splits are train and valid)");
   CHECK(complaint("text:a,split=vald") ==
         "--input: error: x=text:a,split=vald: unknown split 'vald' (did you mean 'valid'?)");
-  CHECK(
-      complaint("text:a,width=2") ==
-      "--input: error: x=text:a,width=2: 'width' is not an option of this source (options are shift, split, "
-      "rows, "
-      "scale)");
+  CHECK(complaint("text:a,width=2") ==
+        "--input: error: x=text:a,width=2: 'width' is not an option of this source (options are tokenizer, "
+        "shift, split, "
+        "rows, "
+        "scale)");
   CHECK(complaint("tokens:a,width=8") ==
         "--input: error: x=tokens:a,width=8: '8' is not a token width (2 or 4 bytes)");
   CHECK(complaint("text:") == "--input: error: x=text:: the name of the file is missing");

@@ -9,12 +9,13 @@
 #include "formats/data/joined_array.h"
 #include "formats/data/jsonl_reader.h"
 #include "formats/data/npy.h"
+#include "formats/data/text_tokens.h"
 #include "formats/data/token_file.h"
 
 namespace mtfc {
 namespace {
 
-StoredArray read_one(const FileSource& source, const std::string& file) {
+StoredArray read_one(const FileSource& source, const std::string& file, TextTokens& texts) {
   switch (source.kind) {
     case FileKind::kNpy:
       return read_npy(file);
@@ -22,6 +23,8 @@ StoredArray read_one(const FileSource& source, const std::string& file) {
       return read_npz(file, source.array);
     case FileKind::kIdx:
       return read_idx(file);
+    case FileKind::kText:
+      return texts.stream(file, source.tokenizer);
     case FileKind::kTokens:
       return read_tokens(file, source.token);
     case FileKind::kCsv:
@@ -32,6 +35,8 @@ StoredArray read_one(const FileSource& source, const std::string& file) {
       return read_images(file, source.dims);
     case FileKind::kLabels:
       return read_image_labels(file);
+    case FileKind::kLines:
+      break;
   }
   throw InternalError("a kind of file is not read");
 }
@@ -42,10 +47,11 @@ bool is_folder(FileKind kind) {
   return kind == FileKind::kImages || kind == FileKind::kLabels;
 }
 
-StoredArray read_file_source(const FileSource& source) {
-  if (is_folder(source.kind)) return read_one(source, source.file);
+StoredArray read_file_source(const FileSource& source, TextTokens& texts) {
+  if (is_folder(source.kind)) return read_one(source, source.file, texts);
   std::vector<StoredArray> arrays;
-  for (const std::string& file : files_of_pattern(source.file)) arrays.push_back(read_one(source, file));
+  for (const std::string& file : files_of_pattern(source.file))
+    arrays.push_back(read_one(source, file, texts));
   return joined(std::move(arrays), source.file);
 }
 

@@ -80,6 +80,7 @@ StoredArray joined(std::vector<StoredArray> arrays, const std::string& name) {
     if (__builtin_add_overflow(rows, array.shape[0], &rows))
       throw RunError(name + ": the files have impossibly many rows");
     const int64_t count = elements_of(array.shape);
+    if (array.ids_below) whole.ids_below = std::max(whole.ids_below.value_or(0), *array.ids_below);
     // Without elements, a part would begin where the next one does.
     if (count > 0) parts->push_back({std::move(array), begin});
     begin += count;

@@ -18,45 +18,64 @@ namespace {
 
 constexpr size_t kDeepest = 8;  // dimensions of a value
 
+// Passes the object of each line that is not empty.
+void read_objects(const DataFile& file,
+                  const std::function<void(const nlohmann::json& object, int64_t line)>& visit) {
+  if (file.bytes.empty()) throw RunError(file.name + ": the file is empty");
+  const std::string_view text = file.text();
+  int64_t number = 1;
+  for (size_t begin = 0; begin < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+    if (object.is_discarded()) fail_at(file, number, "the line is not JSON");
+    if (!object.is_object()) fail_at(file, number, "the line is not an object, as in {\"x\": 1}");
+    visit(object, number);
+  }
+}
+
+const nlohmann::json& value_of(const nlohmann::json& object, const std::string& key, const DataFile& file,
+                               int64_t line) {
+  const auto at = object.find(key);
+  if (at != object.end()) return *at;
+  std::vector<std::string> keys;
+  for (const auto& [name, value] : object.items()) keys.push_back(name);
+  const std::string near = did_you_mean(key, keys);
+  fail_at(file, line, fmt::format("there is no key '{}'{}", key, near.empty() ? "" : " (" + near + ")"));
+}
+
+// The kind of a value that is neither a number nor a list of them.
+const char* kind_of(const nlohmann::json& value) {
+  return value.is_null()     ? "null"
+         : value.is_string() ? "a text"
+         : value.is_array()  ? "a list"
+         : value.is_object() ? "an object"
+                             : "a number";
+}
+
 class JsonlReader {
  public:
   JsonlReader(const DataFile& file, const std::string& key) : file_(file), key_(key) {}
 
   StoredArray read() {
-    if (file_.bytes.empty()) throw RunError(file_.name + ": the file is empty");
-    const std::string_view text = file_.text();
     int64_t rows = 0;
-    for (size_t begin = 0; begin < text.size(); ++line_) {
-      const size_t end = std::min(text.find('\n', begin), text.size());
-      const std::string_view line = text.substr(begin, end - begin);
-      begin = end + 1;
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      add_line(line, rows == 0);
-      ++rows;
-    }
+    read_objects(file_, [&](const nlohmann::json& object, int64_t line) {
+      line_ = line;
+      add_value(value_of(object, key_, file_, line), rows++ == 0);
+    });
     std::vector<int64_t> shape = {rows};
     shape.insert(shape.end(), first_shape_.begin(), first_shape_.end());
     return numbers_.array(file_, std::move(shape));
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw RunError(fmt::format("{}:{}: {}", file_.name, line_, what));
-  }
+  [[noreturn]] void fail(const std::string& problem) const { fail_at(file_, line_, problem); }
 
-  void add_line(std::string_view line, bool is_first) {
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
-    if (object.is_discarded()) fail("the line is not JSON");
-    if (!object.is_object()) fail("the line is not an object, as in {\"x\": 1}");
-    const auto at = object.find(key_);
-    if (at == object.end()) {
-      std::vector<std::string> keys;
-      for (const auto& [name, value] : object.items()) keys.push_back(name);
-      const std::string near = did_you_mean(key_, keys);
-      fail(fmt::format("there is no key '{}'{}", key_, near.empty() ? "" : " (" + near + ")"));
-    }
-    const std::vector<int64_t> shape = shape_of(*at, 0);
-    add(*at);
+  void add_value(const nlohmann::json& value, bool is_first) {
+    const std::vector<int64_t> shape = shape_of(value, 0);
+    add(value);
     if (is_first) {
       first_shape_ = shape;
       first_line_ = line_;
@@ -92,10 +111,8 @@ class JsonlReader {
       return numbers_.add(value.get<double>());
     if (value.is_number_integer()) return numbers_.add(value.get<int64_t>());
     if (value.is_number()) return numbers_.add(value.get<double>());
-    fail(fmt::format("'{}' has {}, which is not a number", key_,
-                     value.is_null()     ? "null"
-                     : value.is_string() ? "a text"
-                                         : "an object"));
+    fail(fmt::format("'{}' has {}, which is not a number{}", key_, kind_of(value),
+                     value.is_string() ? fmt::format(" (text={} makes tokens of texts)", key_) : ""));
   }
 
   const DataFile& file_;
@@ -110,6 +127,18 @@ class JsonlReader {
 StoredArray read_jsonl(const std::string& path, const std::string& key) {
   const DataFile file = open_data_file(path);
   return JsonlReader(file, key).read();
+}
+
+void read_jsonl_texts(const DataFile& file, const std::vector<std::string>& keys,
+                      const std::function<void(std::string_view text, int64_t line)>& visit) {
+  read_objects(file, [&](const nlohmann::json& object, int64_t line) {
+    for (const std::string& key : keys) {
+      const nlohmann::json& value = value_of(object, key, file, line);
+      if (!value.is_string())
+        fail_at(file, line, fmt::format("'{}' has {}, which is not a text", key, kind_of(value)));
+      visit(value.get_ref<const std::string&>(), line);
+    }
+  });
 }
 
 }  // namespace mtfc

@@ -1,4 +1,4 @@
-#include "cmd/tokenizing/parallel_tokens.h"
+#include "formats/tokenizer/parallel_tokens.h"
 
 #include <algorithm>
 #include <cctype>
