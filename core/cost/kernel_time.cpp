@@ -91,8 +91,8 @@ bool adds_products(const OpDef& op, size_t operands) {
          (op.family == Family::kContraction && operands == 2);
 }
 
-// The flops that a kernel really computes. All pairs of an attention count, but its kernel leaves out most of those
-// that are not seen.
+// The flops that a kernel really computes. Pairs of an attention count even where they are not seen, but its kernel
+// leaves out most of these, and computes some beside its window.
 double computed_flops(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results) {
   const auto counted = static_cast<double>(op.flops(call, results));
   return op.family == Family::kAttention ? counted * share_computed(call) : counted;

@@ -54,6 +54,26 @@ double clamped_sum(double count, double shift, double most) {
   return (full - first) * (first + full - 1 + 2 * shift) / 2 + (count - full) * most;
 }
 
+// The positions of the memory that a window has, up to its whole size; all of the memory without a window.
+int64_t window_span(const Attributes& attributes) {
+  const int64_t memory = attributes.get<Dim>("over").size;
+  const int64_t window = std::min(memory, attributes.get_or("window", int64_t{0}));
+  if (window == 0) return memory;
+  return attributes.get_or("causal", false) ? window : std::min(memory, 2 * window - 1);
+}
+
+// True if split queries read only what is near, so that a device needs a part of the memory.
+template <typename Type>
+bool reads_near(const Attributes& attributes, std::span<const Type> operands) {
+  constexpr size_t kAfterValues = 3;
+  if (attributes.get_or("window", int64_t{0}) == 0) return false;
+  const Dim &along = attributes.get<Dim>("positions"), &memory = attributes.get<Dim>("over");
+  return along.size == memory.size &&
+         std::none_of(operands.begin() + kAfterValues, operands.end(), [&](const Type& type) {
+           return contains(type.dims, along.name) && contains(type.dims, memory.name);
+         });
+}
+
 }  // namespace
 
 std::vector<AttributeSpec> attention_attributes() {
@@ -230,7 +250,16 @@ AttentionSizes attention_sizes(const LocalCall& call) {
     else if (dim.name == inner || !contains(k, dim.name))
       sizes.value = dim.size;
   }
+  const int64_t span = window_span(call.attributes), all = call.attributes.get<Dim>("over").size;
+  const bool is_whole = reads_near(call.attributes, call.operands) || all == 0;
+  sizes.counted = is_whole ? span : (span * sizes.memory + all - 1) / all;
   return sizes;
+}
+
+AttentionSizes attention_gradient_sizes(const LocalCall& call, std::span<const LocalType> results) {
+  std::vector<LocalType> own(call.operands.begin(), call.operands.end());
+  own[0] = results[0];
+  return attention_sizes({call.attributes, own});
 }
 
 double share_seen(const Attributes& attributes) {
@@ -242,7 +271,7 @@ double share_seen(const Attributes& attributes) {
   if (memory == 0 || queries == 0) return 1;
   const double ends = clamped_sum(queries, causal ? 1 : window, memory);
   const double begins = window > 0 ? clamped_sum(queries, 1 - window, memory) : 0;
-  return (ends - begins) / (queries * memory);
+  return (ends - begins) / (queries * static_cast<double>(window_span(attributes)));
 }
 
 double share_computed(const LocalCall& call) {
@@ -272,9 +301,9 @@ double share_computed(const LocalCall& call) {
       to = std::min(to, begin + rows - 1 + window);
     }
     computed += static_cast<double>(rows) * static_cast<double>(std::max<int64_t>(0, to - from));
-    all += static_cast<double>(rows) * static_cast<double>(positions);
+    all += static_cast<double>(rows);
   }
-  return computed / all;
+  return computed / (all * static_cast<double>(attention_sizes(call).counted));
 }
 
 std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,
@@ -286,6 +315,40 @@ std::vector<Factor> attention_factors(const OpCall& call, std::span<const Tensor
   // The elements of a value may have the name of the contracted dimension, and are one factor with it then.
   for (const Dim& dim : unite(Dims{dims.inner}, Dims{dims.value}))
     factors.push_back(factor(dim.name, Factor::Kind::kNeedsReplication, call, results));
+  return factors;
+}
+
+std::vector<Factor> with_near_memory(std::vector<Factor> factors, const OpCall& call,
+                                     std::span<const TensorType> results) {
+  if (!reads_near(call.attributes, call.operands)) return factors;
+  const Dim &along = call.attributes.get<Dim>("positions"), &memory = call.attributes.get<Dim>("over");
+  const int64_t window = std::min(memory.size, call.attributes.get<int64_t>("window"));
+  const bool causal = call.attributes.get_or("causal", false);
+  const bool goes_back =  // to a memory of which each device gives the gradient of its own part
+      std::any_of(results.begin(), results.end(),
+                  [&](const TensorType& result) { return contains(result.dims, memory.name); });
+  const int64_t after = causal ? 0 : window - 1, span = window + after;
+  Factor near{Factor::Kind::kPass, std::vector<int>(call.operands.size(), -1), {}};
+  const auto add_window = [&](size_t operand, int dim, int64_t low) {
+    near.windows.push_back(
+        {static_cast<int>(operand), {static_cast<size_t>(dim), along.size, 1, low, span, 1}});
+  };
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const Dims& dims = call.operands[i].dims;
+    if (const int at = position(dims, memory.name); at >= 0)
+      add_window(i, at, window - 1);
+    else if (const int query = position(dims, along.name); query >= 0 && goes_back)
+      add_window(i, query, after);
+    else
+      near.operands[i] = query;
+  }
+  for (const TensorType& result : results)
+    near.results.push_back(std::max(position(result.dims, along.name), position(result.dims, memory.name)));
+  std::erase_if(factors, [&](const Factor& factor) {
+    return (factor.operands[0] >= 0 && factor.operands[0] == position(call.operands[0].dims, along.name)) ||
+           (factor.operands[1] >= 0 && factor.operands[1] == position(call.operands[1].dims, memory.name));
+  });
+  factors.push_back(std::move(near));
   return factors;
 }
 

@@ -71,21 +71,36 @@ Dims result_dims(const Dims& q, const AttentionDims& dims);
 /// The sizes on one device: those of the products at one position of the batch, and the number of such positions.
 struct AttentionSizes {
   int64_t batch = 1, queries = 1, memory = 1, inner = 1, value = 1;
-  /// The pairs of a query and a position of the memory. All count, even where the query does not see the position.
-  int64_t pairs() const { return batch * queries * memory; }
+  int64_t counted = 1;  // positions of the memory that count for a query
+  /// The pairs of a query and a position of the memory that count. With a window, so many positions count as it has;
+  /// without one all do, even where the query does not see the position.
+  int64_t pairs() const { return batch * queries * counted; }
 };
 AttentionSizes attention_sizes(const LocalCall& call);
+/// The same for the gradient of q, k and v. Queries that belong to another device, next to the own ones, do not count.
+AttentionSizes attention_gradient_sizes(const LocalCall& call, std::span<const LocalType> results);
 /// Kernels compute the scores of so many queries together, to all positions that some of them see.
 inline constexpr int64_t kQueriesTogether = 64;
-/// The share of all pairs of the whole tensors that `causal` and `window` let queries see.
+/// The pairs that `causal` and `window` let queries see, relative to the pairs of the whole tensors that count.
 double share_seen(const Attributes& attributes);
-/// About the share of its pairs that the kernel of the last device computes.
+/// About the number of pairs that the kernel of the last device computes, relative to its pairs that count. It can be
+/// above 1, since kernels compute the scores of all positions that one of several queries sees.
 double share_computed(const LocalCall& call);
 
 /// A factor of `kind` for each of these dimensions, and of kNeedsReplication for `dim` and for the elements of a value,
 /// in this order.
 std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,
                                       const std::vector<std::pair<Dims, Factor::Kind>>& kinds);
+
+/// The factors of attention, or of its gradient for q, k and v, where queries may see only what is near. A query of a
+/// `window` reads the memory as the place of a convolution reads an image. If the memory has a position for each query,
+/// one factor splits both, in place of the factors of each, and devices exchange what is near the ends of their shards.
+/// With a mask or a bias that has both dimensions, the factors are those given.
+///
+///   4 queries, window 2, causal, over x:2:   k and v of the second device are [1,4); for the gradients of k and v, the
+///   queries of the first one are [0,3)
+std::vector<Factor> with_near_memory(std::vector<Factor> factors, const OpCall& call,
+                                     std::span<const TensorType> results);
 
 /// For examples: an attention over m=7 that contracts k=3, with these attributes besides.
 Example attention_example(std::vector<ExampleOperand> operands, const Attributes& more = {});

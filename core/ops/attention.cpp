@@ -25,10 +25,11 @@ std::vector<TensorType> infer(const OpCall& call) {
 // Devices that each had a part of the elements of the values would all compute the same weights.
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const AttentionDims dims = attention_dims(call);
-  return attention_factors(call, results,
-                           {{dims.batch, Factor::Kind::kPass},
-                            {dims.queries, Factor::Kind::kPass},
-                            {{dims.memory}, Factor::Kind::kNeedsReplication}});
+  return with_near_memory(attention_factors(call, results,
+                                            {{dims.batch, Factor::Kind::kPass},
+                                             {dims.queries, Factor::Kind::kPass},
+                                             {{dims.memory}, Factor::Kind::kNeedsReplication}}),
+                          call, results);
 }
 
 // With p the weights before dropout, f what dropout multiplies them by, g the gradient of the result and d = sum of g *
@@ -90,6 +91,12 @@ std::vector<Example> examples() {
       attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
                          normal("m=7 h=3"), flags("b=2 m=7"), indices("b=2 l=5 h=3", 1000, DType::kI64)},
                         {{"dropout", 0.4}, {"scale", 0.5}}),
+      // A window, whose queries read what is near where they are split.
+      attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3")},
+                        {{"positions", positions}, {"causal", true}, {"window", int64_t{2}}}),
+      attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         normal("h=3 m=7"), flags("b=2 l=7"), indices("b=2 l=7 h=3", 1000, DType::kI64)},
+                        {{"positions", positions}, {"window", int64_t{2}}, {"dropout", 0.3}, {"scale", 0.6}}),
       // Scores that a cap bends, also before a bias and a mask.
       attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3")},
                         {{"positions", positions}, {"causal", true}, {"cap", 1.5}}),

@@ -13,17 +13,19 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {call.operands[0], call.operands[1], call.operands[2]};
 }
 
-// Split queries give terms of the gradients of k and v, and a split memory gives terms of that of q.
+// Split queries give terms of the gradients of k and v, and a split memory gives terms of that of q. With a window,
+// devices exchange queries and memory instead, and each gives the gradients of its own ones.
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const AttentionDims dims = attention_dims(call);
-  return attention_factors(call, results,
-                           {{dims.batch, Factor::Kind::kPass},
-                            {dims.queries, Factor::Kind::kReduce},
-                            {{dims.memory}, Factor::Kind::kReduce}});
+  return with_near_memory(attention_factors(call, results,
+                                            {{dims.batch, Factor::Kind::kPass},
+                                             {dims.queries, Factor::Kind::kReduce},
+                                             {{dims.memory}, Factor::Kind::kReduce}}),
+                          call, results);
 }
 
-int64_t flops(const LocalCall& call, std::span<const LocalType>) {
-  const AttentionSizes sizes = attention_sizes(call);
+int64_t flops(const LocalCall& call, std::span<const LocalType> results) {
+  const AttentionSizes sizes = attention_gradient_sizes(call, results);
   return 2 * sizes.pairs() * (3 * sizes.inner + 2 * sizes.value);
 }
 
@@ -51,6 +53,14 @@ std::vector<Example> examples() {
                          positive("b=2 l=5 h=3"), normal("b=2 l=5 h=3"), normal("b=2 l=5 h=3 k=3"),
                          normal("h=3 l=5 m=7"), flags("b=2 m=7")},
                         {{"cap", 0.8}, {"scale", 0.5}}),
+      // A window, whose queries and memory are exchanged where they are split.
+      attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3"),
+                         positive("b=2 l=7 h=3"), normal("b=2 l=7 h=3"), normal("b=2 l=7 h=3 k=3")},
+                        {{"positions", positions}, {"causal", true}, {"window", int64_t{2}}}),
+      attention_example({normal("h=3 l=7 b=2 k=3"), normal("m=7 b=2 k=3"), normal("b=2 k=3 m=7"),
+                         positive("b=2 l=7 h=3"), normal("b=2 l=7 h=3"), normal("b=2 l=7 h=3 k=3"),
+                         normal("h=3 m=7"), flags("b=2 l=7"), indices("b=2 l=7 h=3", 1000, DType::kI64)},
+                        {{"positions", positions}, {"window", int64_t{2}}, {"dropout", 0.3}, {"scale", 0.6}}),
   };
 }
 

@@ -45,8 +45,9 @@ std::string attention_error(const std::vector<TensorType>& operands, const Attri
   return error_of("attention", operands, attributes);
 }
 
-/// Checks that a factor's dimension has one name and one size wherever it appears, and that every dimension
-/// of every tensor has a factor, except for the indexed dimension of operations that take indices.
+/// Checks that a factor's dimension has one name and one size wherever it appears (only its size where the factor reads
+/// operands through windows), and that every dimension of every tensor has a factor, except for the indexed dimension
+/// of operations that take indices.
 void check_factors(const OpDef& op, const OpCall& call, const std::vector<TensorType>& results) {
   for (const Factor& factor : op.roles(call, results)) {
     CHECK(factor.operands.size() == call.operands.size());
@@ -59,7 +60,8 @@ void check_factors(const OpDef& op, const OpCall& call, const std::vector<Tensor
       if (factor.results[i] >= 0) seen.push_back(results[i].dims.at(static_cast<size_t>(factor.results[i])));
     CHECK_FALSE(seen.empty());
     if (factor.kind == Factor::Kind::kPermuted) continue;
-    for (const Dim& dim : seen) CHECK(dim == seen[0]);
+    for (const Dim& dim : seen)
+      CHECK((dim == seen[0] || (!factor.windows.empty() && dim.size == seen[0].size)));
     if (factor.kind == Factor::Kind::kPass) CHECK(factor.results[0] >= 0);
     if (factor.kind == Factor::Kind::kReduce)
       CHECK(std::any_of(factor.results.begin(), factor.results.end(), [](int at) { return at < 0; }));

@@ -46,6 +46,17 @@ std::vector<int64_t> offsets(const std::vector<int64_t>& extents, const std::vec
   return found;
 }
 
+// The part of a dimension that the device holds.
+Interval held(const LocalTensor& tensor, const Dim& dim) {
+  return tensor.box[static_cast<size_t>(position(tensor.type.dims, dim.name))];
+}
+
+std::vector<int64_t> sizes_of(const std::vector<Interval>& intervals) {
+  std::vector<int64_t> sizes;
+  for (const Interval& interval : intervals) sizes.push_back(interval.size());
+  return sizes;
+}
+
 // BLAS reads rows whose elements lie side by side and whose distance is the same everywhere.
 int64_t leading_of(const VectorPlaces& places) {
   if (places.step != 1 && places.width > 1) return 0;
@@ -65,29 +76,51 @@ AttentionPlan::AttentionPlan(const KernelSite& site, size_t extras)
       bend_{score_scale(site.attributes), score_cap(site.attributes)} {
   const LocalTensor &q = site.operands[0], &k = site.operands[1];
   batch_extents_ = local_extents({&q}, dims_.batch);
-  query_extents_ = local_extents({&q}, dims_.queries);
   batch = product_of(batch_extents_);
-  queries = product_of(query_extents_);
+  for (const Dim& dim : dims_.queries) held_queries_.push_back(held(q, dim));
+  queries = product_of(sizes_of(held_queries_));
   positions = local_extent(k, dims_.memory.name);
-  origin_ = k.box[static_cast<size_t>(position(k.type.dims, dims_.memory.name))].begin;
+  origin_ = held(k, dims_.memory).begin;
   causal_ = site.attributes.get_or("causal", false);
   window_ = site.attributes.get_or("window", int64_t{0});
   if (causal_ || window_ > 0) {
     const std::string& name = site.attributes.get<Dim>("positions").name;
-    const Interval held = q.box[static_cast<size_t>(position(q.type.dims, name))];
     std::vector<int64_t> strides;
-    for (const Dim& dim : dims_.queries) strides.push_back(dim.name == name ? 1 : 0);
-    along_ = offsets(query_extents_, strides);
-    for (int64_t& at : along_) at += held.begin;
+    int64_t first = 0;
+    for (size_t d = 0; d < dims_.queries.size(); ++d) {
+      strides.push_back(dims_.queries[d].name == name ? 1 : 0);
+      if (strides[d] == 1) first = held_queries_[d].begin;
+    }
+    along_ = offsets(sizes_of(held_queries_), strides);
+    for (int64_t& at : along_) at += first;
   }
   if (extras_.bias) bias_places_ = of_scores(site.operands[*extras_.bias]);
   if (extras_.mask) mask_places_ = of_scores(site.operands[*extras_.mask]);
   if (extras_.draws) draws_places_ = of_queries(site.operands[*extras_.draws], {});
 }
 
+std::vector<int64_t> AttentionPlan::queries_in(const LocalTensor& result) const {
+  std::vector<int64_t> found = {0};
+  for (size_t d = 0; d < dims_.queries.size(); ++d) {
+    const Interval own = held(result, dims_.queries[d]);
+    std::vector<int64_t> longer;
+    for (const int64_t before : found)
+      for (int64_t at = held_queries_[d].begin; at < held_queries_[d].end; ++at)
+        longer.push_back(
+            before < 0 || at < own.begin || at >= own.end ? -1 : before * own.size() + at - own.begin);
+    found = std::move(longer);
+  }
+  return found;
+}
+
+Interval AttentionPlan::memory_in(const LocalTensor& result) const {
+  const Interval own = held(result, dims_.memory);
+  return {own.begin - origin_, own.end - origin_};
+}
+
 VectorPlaces AttentionPlan::of_scores(const LocalTensor& tensor) const {
   return {offsets(batch_extents_, aligned_strides(tensor, dims_.batch)),
-          offsets(query_extents_, aligned_strides(tensor, dims_.queries)),
+          offsets(sizes_of(held_queries_), aligned_strides(tensor, dims_.queries)),
           aligned_strides(tensor, {dims_.memory})[0], positions, 0};
 }
 

@@ -40,6 +40,11 @@ class AttentionPlan {
   AttentionPlan(const KernelSite& site, size_t extras);
 
   int64_t batch = 1, queries = 1, positions = 1;
+  /// For each query of this device, its number among those of `result`; -1 if it is one of another device, which is
+  /// read for its part in the gradients of the memory.
+  std::vector<int64_t> queries_in(const LocalTensor& result) const;
+  /// The positions of the memory whose gradients `result` has.
+  Interval memory_in(const LocalTensor& result) const;
   /// The vectors of an operand or result, each along `last`; those of one element along no dimension.
   VectorPlaces of_queries(const LocalTensor& tensor, const Dims& last) const {
     return vectors_of(tensor, dims_.queries, last);
@@ -77,9 +82,10 @@ class AttentionPlan {
   void add_bias(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
 
   AttentionDims dims_;
-  std::vector<int64_t> batch_extents_, query_extents_;
-  int64_t origin_ = 0;          // the first position that this device holds
-  std::vector<int64_t> along_;  // of each query, along the memory; empty if it does not matter
+  std::vector<int64_t> batch_extents_;
+  std::vector<Interval> held_queries_;  // along each of their dimensions
+  int64_t origin_ = 0;                  // the first position that this device holds
+  std::vector<int64_t> along_;          // of each query, along the memory; empty if it does not matter
   bool causal_ = false;
   int64_t window_ = 0;
   AttentionExtras extras_;

@@ -195,18 +195,21 @@ std::vector<AddedTerms> attention_gradient_terms(const KernelSite& site, const K
   const AttentionPlan& plan = of.plan;
   const int64_t inner = plan.dims().inner.size, value = plan.dims().value.size;
   const double scale = std::abs(plan.scale());
+  const std::vector<int64_t> own_queries = plan.queries_in(site.results[0]);
+  const Interval own_memory = plan.memory_in(site.results[1]);
   Sums of_q(site.results[0], plan.of_queries(site.results[0], {plan.dims().inner}),
             inner + value + plan.positions);
   Sums of_k(site.results[1], plan.of_memory(site.results[1], {plan.dims().inner}),
             inner + value + plan.queries);
   Sums of_v(site.results[2], plan.of_memory(site.results[2], {plan.dims().value}), inner + plan.queries);
   of.for_each_pair([&](int64_t b, int64_t query, int64_t j) {
-    for (int64_t i = 0; i < inner; ++i) {
-      of_q.at(b, query, i) += scale * of.of_score * of.k.size(b, j, i);
-      of_k.at(b, j, i) += scale * of.of_score * of.q.size(b, query, i);
-    }
+    if (const int64_t own = own_queries[static_cast<size_t>(query)]; own >= 0)
+      for (int64_t i = 0; i < inner; ++i) of_q.at(b, own, i) += scale * of.of_score * of.k.size(b, j, i);
+    if (j < own_memory.begin || j >= own_memory.end) return;
+    const int64_t own = j - own_memory.begin;
+    for (int64_t i = 0; i < inner; ++i) of_k.at(b, own, i) += scale * of.of_score * of.q.size(b, query, i);
     for (int64_t i = 0; i < value; ++i)
-      of_v.at(b, j, i) += of.factor * of.weight * (1 + of.error) * of.given.size(b, query, i);
+      of_v.at(b, own, i) += of.factor * of.weight * (1 + of.error) * of.given.size(b, query, i);
   });
   return {std::move(of_q.terms), std::move(of_k.terms), std::move(of_v.terms)};
 }

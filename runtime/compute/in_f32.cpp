@@ -17,12 +17,6 @@ bool is_bf16(const LocalTensor& tensor) {
   return tensor.type.dtype == DType::kBF16;
 }
 
-std::vector<LocalType> local_types(const std::vector<LocalTensor>& tensors) {
-  std::vector<LocalType> types;
-  for (const LocalTensor& tensor : tensors) types.push_back(tensor.local_type());
-  return types;
-}
-
 // One operand or result that is copied.
 struct Copy {
   size_t index = 0;

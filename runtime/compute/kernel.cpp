@@ -24,6 +24,12 @@ namespace mtfc {
 #include "kernel_table_list.inc"
 #undef MTFC_ENTRY
 
+std::vector<LocalType> local_types(const std::vector<LocalTensor>& tensors) {
+  std::vector<LocalType> types;
+  for (const LocalTensor& tensor : tensors) types.push_back(tensor.local_type());
+  return types;
+}
+
 std::vector<int64_t> LocalTensor::extents() const {
   std::vector<int64_t> extents;
   for (const Interval& interval : box) extents.push_back(interval.size());

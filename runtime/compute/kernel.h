@@ -36,6 +36,7 @@ struct LocalTensor {
   std::vector<int64_t> stored_extents() const;
   int64_t elements() const { return mtfc::elements(box); }
 };
+std::vector<LocalType> local_types(const std::vector<LocalTensor>& tensors);
 
 /// Everything that is known about a step before it runs.
 struct KernelSite {

@@ -112,7 +112,9 @@ Kernel prepare(const KernelSite& site) {
       plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),
       plan.of_memory(site.operands[2], {dims.value}), plan.of_queries(site.results[0], {dims.value}),
       plan.of_queries(site.results[1], {}), (plan.queries + kRows - 1) / kRows});
-  const int64_t flops = 2 * plan.batch * plan.queries * plan.positions * (f->q.width + f->v.width);
+  const std::vector<LocalType> operands = local_types(site.operands);
+  const AttentionSizes counted = attention_sizes({site.attributes, operands});
+  const int64_t flops = 2 * counted.pairs() * (f->q.width + f->v.width);
   const auto scratch =
       std::make_shared<std::vector<Scratch<T>>>(static_cast<size_t>(thread_count()), Scratch<T>(*f));
   return [f, flops, scratch](const KernelRun& run) {

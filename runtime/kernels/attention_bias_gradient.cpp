@@ -61,8 +61,9 @@ Kernel prepare(const KernelSite& site) {
   const VectorPlaces result = plan.plan.of_scores(site.results[0]);
   const auto w = std::make_shared<const Backward>(
       Backward{plan, result, tasks_of(plan.plan, result, site.results[0].type.dims)});
-  const int64_t flops =
-      2 * plan.plan.batch * plan.plan.queries * plan.plan.positions * (w->q.width + w->v.width);
+  const std::vector<LocalType> operands = local_types(site.operands);
+  const AttentionSizes counted = attention_sizes({site.attributes, operands});
+  const int64_t flops = 2 * counted.pairs() * (w->q.width + w->v.width);
   const int64_t bytes = site.results[0].elements() * size_of(site.results[0].type.dtype);
   const auto tiles = std::make_shared<std::vector<BackwardTile<T>>>(static_cast<size_t>(thread_count()),
                                                                     BackwardTile<T>(*w));

@@ -14,7 +14,9 @@ namespace {
 constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
 
 struct Backward : BackwardPlan {
-  VectorPlaces of_q, of_k, of_v;  // of results
+  VectorPlaces of_q, of_k, of_v;     // of results
+  std::vector<int64_t> own_queries;  // their numbers among the rows of of_q, or -1
+  Interval own_memory;               // the columns that are the rows of of_k and of_v
 };
 
 /// The memory of one thread.
@@ -61,8 +63,16 @@ void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, 
     const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
     s.tile.compute(columns);
     s.tile.pass_cap(columns);
-    add_to_memory(w.of_v, b, columns, rows.size(), s.tile.weights(), s.tile.given(), s.of_memory, result(2));
-    add_to_memory(w.of_k, b, columns, rows.size(), s.tile.gradients(), s.tile.q(), s.of_memory, result(1));
+    const Interval own = {std::max(columns.begin, w.own_memory.begin),
+                          std::min(columns.end, w.own_memory.end)};
+    if (own.size() > 0) {
+      const int64_t skipped = own.begin - columns.begin;
+      const Interval to = {own.begin - w.own_memory.begin, own.end - w.own_memory.begin};
+      add_to_memory(w.of_v, b, to, rows.size(), s.tile.weights() + skipped, s.tile.given(), s.of_memory,
+                    result(2));
+      add_to_memory(w.of_k, b, to, rows.size(), s.tile.gradients() + skipped, s.tile.q(), s.of_memory,
+                    result(1));
+    }
     multiply({.m = rows.size(),
               .n = w.q.width,
               .k = columns.size(),
@@ -74,19 +84,22 @@ void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, 
   }
   if (w.plan.scale() != 1)
     for (T& element : s.of_q) element *= static_cast<T>(w.plan.scale());
-  put_rows(w.of_q, s.of_q.data(), b, rows, result(0));
+  for (int64_t row = rows.begin; row < rows.end; ++row)
+    if (const int64_t own = w.own_queries[static_cast<size_t>(row)]; own >= 0)
+      put_rows(w.of_q, s.of_q.data() + (row - rows.begin) * w.q.width, b, {own, own + 1}, result(0));
 }
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
   const BackwardPlan plan(site);
   const AttentionDims& dims = plan.plan.dims();
-  const auto w =
-      std::make_shared<const Backward>(Backward{plan, plan.plan.of_queries(site.results[0], {dims.inner}),
-                                                plan.plan.of_memory(site.results[1], {dims.inner}),
-                                                plan.plan.of_memory(site.results[2], {dims.value})});
-  const int64_t flops =
-      2 * plan.plan.batch * plan.plan.queries * plan.plan.positions * (3 * w->q.width + 2 * w->v.width);
+  const auto w = std::make_shared<const Backward>(Backward{
+      plan, plan.plan.of_queries(site.results[0], {dims.inner}),
+      plan.plan.of_memory(site.results[1], {dims.inner}), plan.plan.of_memory(site.results[2], {dims.value}),
+      plan.plan.queries_in(site.results[0]), plan.plan.memory_in(site.results[1])});
+  const std::vector<LocalType> operands = local_types(site.operands), results = local_types(site.results);
+  const AttentionSizes counted = attention_gradient_sizes({site.attributes, operands}, results);
+  const int64_t flops = 2 * counted.pairs() * (3 * w->q.width + 2 * w->v.width);
   const std::array<int64_t, 2> bytes = {site.results[1].elements() * size_of(site.results[1].type.dtype),
                                         site.results[2].elements() * size_of(site.results[2].type.dtype)};
   const auto scratch =
