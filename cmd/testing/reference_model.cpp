@@ -24,8 +24,9 @@ using ReferenceJson = nlohmann::ordered_json;
 Program reference_program(const std::string& folder, const ReferenceLayout& split, DType dtype) {
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(read_text(folder + "model.json", "model"), "model.json", {}, warnings,
-                                 {[&](const IncludeName& name) { return includes.read(name); }, {{}, dtype}});
+  const Model model = read_model(
+      read_text(folder + "model.json", "model"), "model.json", split.sets, warnings,
+      {[&](const IncludeName& name) { return includes.read(name); }, {{}, dtype, split.microbatches}});
   if (!warnings.empty()) throw UserError(warnings);
   LayoutSources sources;
   sources.mesh = split.mesh;
@@ -46,7 +47,8 @@ WholeTensors evaluated(const Program& program, const ReferenceJson& given) {
   for (size_t v = 0; v < program.variables.size(); ++v)
     for (size_t d = 0; d < executor.devices(); ++d)
       fill(program.variables[v].decl.name, executor.variable(v, d));
-  const EntryPoint& entry = *program.find("evaluate");
+  const EntryPoint* train = program.find("train");
+  const EntryPoint& entry = train ? *train : *program.find("evaluate");
   executor.load(entry);
   for (const Binding& input : entry.inputs)
     for (size_t d = 0; d < executor.devices(); ++d) fill(input.name, executor.shard(entry, input.value, d));

@@ -3,8 +3,10 @@
 // expected.json. The latter holds, by name and row-major, what is `given` (inputs and variables) and the `results`
 // (outputs of the model).
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/tensors/shape.h"
 
@@ -13,9 +15,12 @@ namespace mtfc {
 struct ReferenceLayout {
   std::string mesh, rules;
   bool propagate = false;
+  std::vector<std::string> sets = {};  // NAME=VALUE
+  int64_t microbatches = 1;
 };
 
-/// The largest difference from the expected elements of each output, in an evaluation under the layout. It is infinite
+/// The largest difference from the expected elements of each output, in a training step under the layout, or else in an
+/// evaluation. It is infinite
 /// where an output is missing or has another size.
 std::map<std::string, double> reference_differences(const std::string& folder, const ReferenceLayout& layout,
                                                     DType dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/custom_gradient.h"
 #include "core/graph/op_def.h"
 
 namespace mtfc {
@@ -10,6 +11,13 @@ namespace {
 // A composite without a gradient of its own has that of the operations that it stands for.
 bool passes_gradient(const Node& node) {
   return node.kind != NodeKind::kOp || node.op->gradient != kNoGradient;
+}
+
+std::vector<TensorId> differentiated_operands(const Node& node) {
+  if (!node.backward) return node.operands;
+  const auto [results, targets] = custom_gradient_counts(node);
+  const auto first = node.operands.begin() + static_cast<std::ptrdiff_t>(results);
+  return {first, first + static_cast<std::ptrdiff_t>(targets)};
 }
 
 }  // namespace
@@ -22,7 +30,7 @@ PerTensor<bool> with_gradient(const Graph& graph, TensorId of) {
     if (!passes_gradient(node) ||
         std::none_of(node.results.begin(), node.results.end(), [&](TensorId id) { return reached[id]; }))
       continue;
-    for (const TensorId id : node.operands)
+    for (const TensorId id : differentiated_operands(node))
       if (is_float(graph.type(id).dtype)) reached[id] = true;
   }
   return reached;

@@ -113,6 +113,7 @@ std::string to_string(const Graph& graph, const Node& node) {
     text += fmt::format(" {}={}", name, to_string(value));
   text += fmt::format("  # {}{}{}\n", to_string(node.origin->phase),
                       node.origin->location.pointer.empty() ? "" : " ", node.origin->location.pointer);
+  if (node.backward) text += to_string(*node.backward, "backward");
   if (!node.loop) return text;
   if (node.loop->is_counted())
     text += fmt::format("  {} times\n", node.loop->times);

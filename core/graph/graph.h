@@ -93,6 +93,7 @@ enum class NodeKind {
 };
 
 struct GraphLoop;
+struct LoopPart;
 
 struct Node {
   NodeKind kind = NodeKind::kOp;
@@ -103,6 +104,7 @@ struct Node {
   Attributes attributes = {};
   SharedOrigin origin = no_origin();
   std::shared_ptr<const GraphLoop> loop = nullptr;
+  std::shared_ptr<const LoopPart> backward = nullptr;  // of a composite whose gradient the model states
 };
 
 inline bool is_leaf(const Node& node) {
@@ -154,7 +156,8 @@ class Graph {
   std::shared_ptr<Contents> contents_;  // nullptr for a graph without nodes
 };
 
-/// A graph of its own inside a loop. Its leaves are inputs named by leaf_name.
+/// A graph of its own inside a loop, or for a gradient that the model states (core/graph/custom_gradient.h). Its leaves
+/// are inputs named by leaf_name.
 struct LoopPart {
   Graph graph;
   std::vector<TensorId> results;
@@ -231,6 +234,10 @@ class GraphBuilder {
   /// Adds a loop over `operands`, the carried ones first. Its body must return these with the same types.
   std::vector<TensorId> add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
                                  const std::vector<std::string>& names = {});
+  /// Gives the node that was added last its backward part.
+  void set_backward(std::shared_ptr<const LoopPart> backward) {
+    graph_.own().nodes.back().backward = std::move(backward);
+  }
   /// The tensor in another dtype; itself if it has that one.
   TensorId cast(TensorId id, DType dtype);
   /// Adds an operation with one result.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/graph/custom_gradient.h"
+
 namespace mtfc {
 namespace {
 
@@ -32,20 +34,21 @@ std::string use_problem(const Graph& graph, const Node& node, const Signature& s
   return "";
 }
 
-std::string part_problem(const Graph& graph, const Node& node, const LoopPart& part) {
+// `leaves`: the types of the leaves that the part may have.
+std::string part_problem(const std::vector<TensorType>& leaves, const LoopPart& part) {
   if (std::string problem = graph_problem({"", part.graph, {}, {}}); !problem.empty()) return problem;
   for (const TensorId id : part.results)
     if (!exists(part.graph, id))
       return fmt::format("the loop gives tensor {}, which does not exist", id.number());
   std::map<std::string, size_t> operands;
-  for (size_t i = 0; i < node.operands.size(); ++i) operands.emplace(leaf_name(i), i);
+  for (size_t i = 0; i < leaves.size(); ++i) operands.emplace(leaf_name(i), i);
   for (const Node& leaf : part.graph.nodes()) {
     if (leaf.kind == NodeKind::kVariable) return "a loop reads variables as operands only";
     if (leaf.kind != NodeKind::kInput) continue;
     const Tensor& tensor = part.graph.tensor(leaf.results[0]);
     const auto operand = operands.find(tensor.name);
     if (operand == operands.end()) return fmt::format("the loop has no operand for '{}'", tensor.name);
-    if (graph.type(node.operands[operand->second]) != tensor.type)
+    if (leaves[operand->second] != tensor.type)
       return fmt::format("'{}' is of another type than the loop's operand", tensor.name);
   }
   return "";
@@ -54,7 +57,8 @@ std::string part_problem(const Graph& graph, const Node& node, const LoopPart& p
 std::string loop_problem(const Graph& graph, const Node& node) {
   const GraphLoop& loop = *node.loop;
   for (const LoopPart* part : {&loop.condition, &loop.body})
-    if (std::string problem = part_problem(graph, node, *part); !problem.empty()) return problem;
+    if (std::string problem = part_problem(graph.operand_types(node), *part); !problem.empty())
+      return problem;
   if (loop.is_counted() != (loop.times > 0)) return "a loop has either a number of rounds or a condition";
   if (loop.sums > loop.body.results.size() || loop.body.results.size() != node.results.size())
     return "the loop gives other results than its body";
@@ -64,6 +68,19 @@ std::string loop_problem(const Graph& graph, const Node& node) {
     if (i < loop.carried() && (i >= node.operands.size() || made != graph.type(node.operands[i])))
       return "the loop gives a carried tensor back in another type";
   }
+  return "";
+}
+
+// "" if the backward part of a node gives a gradient for each of its targets, otherwise what is wrong.
+std::string backward_problem(const Graph& graph, const Node& node) {
+  const auto [results, targets] = custom_gradient_counts(node);
+  const LoopPart& backward = *node.backward;
+  if (std::string problem = part_problem(backward_leaf_types(graph, node), backward); !problem.empty())
+    return problem;
+  if (backward.results.size() != targets) return "there is not one gradient for each target";
+  for (size_t i = 0; i < targets; ++i)
+    if (backward.graph.type(backward.results[i]) != graph.type(node.operands[results + i]))
+      return "a gradient is of another type than its target";
   return "";
 }
 
@@ -85,7 +102,9 @@ std::string node_problem(const Graph& graph, size_t n) {
     case NodeKind::kOp:
       return use_problem(graph, node, node.op->signature);
     case NodeKind::kComposite:
-      return use_problem(graph, node, node.composite->signature);
+      if (std::string problem = use_problem(graph, node, node.composite->signature); !problem.empty())
+        return problem;
+      return node.backward ? backward_problem(graph, node) : "";
     case NodeKind::kGradients:
       return node.operands.size() == node.results.size() + 1 ? "" : "there is not one gradient a tensor";
     case NodeKind::kLoop:

@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "core/graph/custom_gradient.h"
+
 namespace mtfc {
 namespace {
 
@@ -84,8 +86,36 @@ class Classifier {
     for (const TensorId id : node.results) set_leaf(id, found);
   }
 
+  // True if the backward part gives gradients of rows row by row, and those of what has none as sums over rows, so that
+  // it does the same for a part of the batch.
+  bool goes_back_by_rows(const Node& node) const {
+    const auto [results, targets] = custom_gradient_counts(node);
+    const LoopPart& backward = *node.backward;
+    Classifier part(backward.graph, uses_.row_dims, uses_.units, microbatches_);
+    std::vector<TensorId> given = node.operands;
+    given.insert(given.end(), node.operands.begin(), node.operands.begin() + static_cast<ptrdiff_t>(results));
+    for (size_t i = 0; i < given.size(); ++i)
+      if (const TensorId leaf = backward.graph.find(leaf_name(i)); leaf != kNoTensor)
+        part.set_leaf(leaf, use(given[i]));
+    const BatchUses found = part.run({});
+    if (found.row_dims.size() != uses_.row_dims.size()) return false;
+    for (const Node& inner : backward.graph.nodes())
+      if (is_drawn(inner) || inner.kind == NodeKind::kLoop || inner.backward) return false;
+    for (const TensorId id : found.reduced.ids())
+      if (found.reduced[id] && !found.adds[id]) return false;
+    for (size_t i = 0; i < targets; ++i) {
+      const BatchUse wanted = use(node.operands[results + i]), made = found.use[backward.results[i]];
+      if (made != (wanted == BatchUse::kNone ? BatchUse::kMean : wanted)) return false;
+    }
+    return true;
+  }
+
   // A composite with anything but rows or nothing of the batch is not looked into further.
   void classify_parts(const Node& node) {
+    if (node.backward && !goes_back_by_rows(node)) {
+      for (const TensorId id : node.results) set_leaf(id, BatchUse::kWhole);
+      return;
+    }
     GraphBuilder b;
     Node inner = node;
     inner.operands.clear();

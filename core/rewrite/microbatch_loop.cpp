@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "core/diagnostics/error.h"
+#include "core/graph/custom_gradient.h"
 #include "core/graph/reachability.h"
 #include "core/model/training.h"
 
@@ -134,6 +135,7 @@ class RoundBuilder {
   std::vector<TensorId> copied(const Node& node, const std::vector<std::string>& names) {
     std::vector<TensorId> operands;
     for (const TensorId id : node.operands) operands.push_back(inside(id));
+    if (node.backward) return custom(node, std::move(operands), names);
     Attributes attributes = resized(node.attributes, cut_.dims);
     if (node.kind == NodeKind::kComposite)
       return round_.add(*node.composite, operands, std::move(attributes), names);
@@ -142,6 +144,31 @@ class RoundBuilder {
     // The gradients of all microbatches are added up before they are rounded.
     if (rounds_variable(cut_.graph, node)) attributes.set("keep_gradient", true);
     return round_.add(*node.op, operands, std::move(attributes), names);
+  }
+
+  // Its backward part, for the rows of one microbatch.
+  std::vector<TensorId> custom(const Node& node, std::vector<TensorId> operands,
+                               const std::vector<std::string>& names) {
+    const CustomGradientCounts counts = custom_gradient_counts(node);
+    GraphBuilder part;
+    std::vector<TensorId> leaves;
+    for (size_t i = 0; i < operands.size() + counts.results; ++i)
+      leaves.push_back(part.add_input(
+          leaf_name(i), round_.graph().type(operands[i < operands.size() ? i : i - operands.size()])));
+    const auto add = [&](const Node& inner, std::vector<TensorId> inner_operands) {
+      part.set_origin(inner.origin);
+      Attributes attributes = resized(inner.attributes, cut_.dims);
+      const std::vector<std::string> inner_names = node.backward->graph.names(inner.results);
+      return inner.kind == NodeKind::kComposite
+                 ? part.add(*inner.composite, std::move(inner_operands), std::move(attributes), inner_names)
+                 : part.add(*inner.op, std::move(inner_operands), std::move(attributes), inner_names);
+    };
+    LoopPart backward;
+    backward.results = inlined(*node.backward, leaves, add);
+    backward.graph = std::move(part).build();
+    return add_custom_gradient(
+        round_, {counts, std::make_shared<const LoopPart>(std::move(backward)), cut_.train.microbatches},
+        std::move(operands), names);
   }
 
   // Random numbers depend on the name of what is drawn and on positions there, which units of rows keep.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/graph/custom_gradient.h"
 #include "core/graph/graph.h"
 #include "core/graph/op_registry.h"
 #include "core/model/model_graphs.h"
@@ -195,9 +196,9 @@ class MixedGraph {
   void add_leaf(const Node& node) {
     TensorType type = from_.type(node.results[0]);
     const std::string& name = from_.tensor(node.results[0]).name;
-    if (node.kind == NodeKind::kInput) return keep(node, {b_.add_input(name, type)}, Role::kNeutral);
     if (const auto declared = variables_.find(name); declared != variables_.end())
       type.dtype = declared->second;
+    if (node.kind == NodeKind::kInput) return keep(node, {b_.add_input(name, type)}, Role::kNeutral);
     keep(node, {b_.add_variable(name, type)}, Role::kNeutral);
   }
 
@@ -219,7 +220,29 @@ class MixedGraph {
     return part;
   }
 
+  // Gradients have the dtypes of what they are the gradients of, as others do.
+  void add_custom(const Node& node, std::vector<TensorId> operands) {
+    const CustomGradientCounts counts = custom_gradient_counts(node);
+    const LoopPart& backward = *node.backward;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < operands.size() + counts.results; ++i) names.push_back(leaf_name(i));
+    DTypes leaves;
+    for (size_t i = 0; i < names.size(); ++i)
+      leaves.emplace(names[i], b_.type(operands[i < operands.size() ? i : i - operands.size()]).dtype);
+    MixedGraph mixed(backward.graph, precision_, leaves, {});
+    mixed.build();
+    LoopPart part{{}, backward.results};
+    for (size_t i = 0; i < counts.targets; ++i)
+      part.results[i] = mixed.at(part.results[i], b_.type(operands[counts.results + i]).dtype);
+    part.graph = std::move(mixed).take();
+    keep(node,
+         add_custom_gradient(b_, {counts, std::make_shared<const LoopPart>(std::move(part))},
+                             std::move(operands), from_.names(node.results)),
+         Role::kNeutral);
+  }
+
   void add_operation(const Node& node, std::vector<TensorId> operands) {
+    if (node.backward) return add_custom(node, std::move(operands));
     const std::optional<DType> dtype = computed(node, operands);
     const bool stays = node.kind == NodeKind::kOp && node.op->traits.converts;
     Attributes attributes = node.attributes;

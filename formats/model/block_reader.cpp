@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/diagnostics/suggest.h"
+#include "core/graph/custom_gradient.h"
 #include "formats/expression/number_reader.h"
 #include "formats/model/operation_reader.h"
 #include "formats/model/part_readers.h"
@@ -296,11 +297,199 @@ BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, c
   Results results;
   const int open_before = recomputes ? draft_.builder.open_region() : 0;
   if (draft_.sink.error_count() == before) results = read_body(block);
+  if (results && block.at.find("backward")) results = with_backward(block, own, *std::move(results));
   if (recomputes) draft_.builder.close_region(open_before);
   draft_.symbols.leave();
   draft_.calls.pop_back();
   draft_.sink.leave_call();
   return results;
+}
+
+std::optional<LoopPart> BlockReader::read_part(const Cursor& at, const Block& block, const BlockNames& names,
+                                               const std::vector<PartLeaf>& leaves,
+                                               const std::string& scope) {
+  draft_.builder = GraphBuilder();
+  if (draft_.loops.back().outside.widened(DType::kF32) == DType::kF64) draft_.builder.widen_floats();
+  draft_.builder.set_origin({scope, at.location(), Phase::kForward});
+  std::vector<TensorId> inputs;
+  for (const PartLeaf& leaf : leaves)
+    inputs.push_back(draft_.builder.add_input(leaf_name(leaf.number), leaf.type));
+  Results results = expand(at, block, names, inputs, {scope, scope});
+  draft_.loops.back().leaves.clear();
+  if (!results) return std::nullopt;
+  return LoopPart{std::move(draft_.builder).build(), *std::move(results)};
+}
+
+struct BlockReader::Backward {
+  const Block& block;
+  std::vector<TensorId> operands;  // of the node: results, targets, what else is read
+  CustomGradientCounts counts;
+  std::vector<std::optional<size_t>> of_results;  // for each input: the result whose gradient it is
+  std::vector<TensorId> inputs;                   // for each input: another tensor, or kNoTensor
+};
+
+namespace {
+
+constexpr std::string_view kGradientOf = "/grad";
+
+// `y` for `y/grad`; nothing for another name.
+std::optional<std::string> target_of(const Cursor& name) {
+  const std::string& text = name.value().text;
+  if (!text.ends_with(kGradientOf)) return std::nullopt;
+  return text.substr(0, text.size() - kGradientOf.size());
+}
+
+std::string listed(const std::vector<Cursor>& names, std::string_view ending) {
+  std::string text;
+  for (const Cursor& name : names)
+    text += fmt::format("{}'{}{}'", text.empty() ? "" : ", ", name.value().text, ending);
+  return text;
+}
+
+}  // namespace
+
+// Each input of the backward block is a tensor of the block, or the gradient of one of its outputs.
+bool BlockReader::find_inputs(const Block& block, Backward& backward) {
+  bool good = true;
+  for (const Cursor& in : backward.block.in) {
+    const std::optional<std::string> target = target_of(in);
+    const auto out = std::find_if(block.out.begin(), block.out.end(),
+                                  [&](const Cursor& name) { return target && name.value().text == *target; });
+    backward.of_results.emplace_back();
+    backward.inputs.push_back(kNoTensor);
+    if (out != block.out.end()) {
+      backward.of_results.back() = static_cast<size_t>(out - block.out.begin());
+      continue;
+    }
+    if (target && !draft_.symbols.find(in.value().text)) {
+      in.error(fmt::format("the block '{}' has no output '{}'", block.name, *target),
+               fmt::format("its backward block may read {} and tensors of the block",
+                           listed(block.out, kGradientOf)));
+      good = false;
+      continue;
+    }
+    const Symbol* symbol = draft_.symbols.use(in.value().text, in.location());
+    if (symbol && symbol->tensor != kNoTensor) backward.inputs.back() = draft_.tensor_of(*symbol);
+    good = good && backward.inputs.back() != kNoTensor;
+  }
+  return good;
+}
+
+// Each output of the backward block is the gradient of an input or a variable of the block.
+bool BlockReader::find_targets(const Block& block, Backward& backward) {
+  bool good = true;
+  for (const Cursor& out : backward.block.out) {
+    const std::optional<std::string> target = target_of(out);
+    const Symbol* symbol = target ? draft_.symbols.find(*target) : nullptr;
+    const bool is_target = symbol && symbol->kind != SymbolKind::kOperation;
+    if (is_target && symbol->tensor != kNoTensor) {
+      backward.operands.push_back(draft_.tensor_of(*symbol));
+      continue;
+    }
+    good = false;
+    if (is_target)
+      draft_.sink.consequence();
+    else
+      out.error(fmt::format("'{}' is not the gradient of an input or a variable of the block '{}'",
+                            out.value().text, block.name),
+                block.in.empty() ? "" : fmt::format("its inputs have {}", listed(block.in, kGradientOf)));
+  }
+  backward.counts.targets = backward.block.out.size();
+  return good;
+}
+
+// A dimension or param of the backward block is that of the block, if that has one of the same name.
+std::optional<BlockNames> BlockReader::backward_names(const Block& block, const Block& backward,
+                                                      const BlockNames& names) {
+  BlockNames own;
+  own.params = backward.at.find("params");
+  for (const NamedCursor& formal : backward.dims)
+    for (const auto& bound : names.dims)
+      if (bound.first == formal.key) own.dims.push_back(bound);
+  const NameLookup lookup = draft_.names().lookup();
+  for (const NamedCursor& formal : backward.params) {
+    const auto is_it = [&](const NamedCursor& other) { return other.key == formal.key; };
+    if (std::none_of(block.params.begin(), block.params.end(), is_it)) continue;
+    if (const std::optional<Number> value = lookup.find(formal.key)) own.bound.emplace(formal.key, *value);
+  }
+  if (!bind_defaults(block.at, backward, own)) return std::nullopt;
+  return own;
+}
+
+std::optional<LoopPart> BlockReader::read_backward(const Block& block, const BlockNames& names,
+                                                   Backward& backward) {
+  std::vector<PartLeaf> leaves;
+  for (const TensorId id : backward.inputs)
+    if (id != kNoTensor) backward.operands.push_back(id);
+  size_t next = backward.counts.results + backward.counts.targets;
+  for (size_t i = 0; i < backward.inputs.size(); ++i) {
+    const std::optional<size_t> of = backward.of_results[i];
+    leaves.push_back({of ? backward.operands.size() + *of : next++,
+                      draft_.builder.type(of ? backward.operands[*of] : backward.inputs[i])});
+  }
+  const std::string scope = "backward";
+  if (!check_size(block.at, backward.block, 1) || !claim(block.at, scope)) return std::nullopt;
+  draft_.loops.push_back({std::move(draft_.builder), backward.operands, backward.operands.size(), {}});
+  ++draft_.rounds;  // nothing is assigned there
+  std::optional<LoopPart> part = read_part(block.at, backward.block, names, leaves, scope);
+  --draft_.rounds;
+  ModelDraft::Loop read = std::move(draft_.loops.back());
+  draft_.loops.pop_back();
+  draft_.builder = std::move(read.outside);
+  draft_.symbols.seal(draft_.symbols.full(scope), Symbol::Sealed::kInBackward);
+  if (part && read.operands.size() > backward.operands.size()) {
+    draft_.sink.error(backward.block.location,
+                      fmt::format("the block '{}' has variables, but it is the backward block of '{}'",
+                                  backward.block.name, block.name),
+                      "give it those of the block as inputs");
+    return std::nullopt;
+  }
+  return part;
+}
+
+// Marks the results as those whose gradients the backward block gives.
+BlockReader::Results BlockReader::with_backward(const Block& block, const BlockNames& names,
+                                                std::vector<TensorId> results) {
+  const Block* named_block = named(block.at, "backward");
+  if (!named_block) return std::nullopt;
+  if (named_block->broken) {
+    draft_.sink.consequence();
+    return std::nullopt;
+  }
+  Backward backward{*named_block, results, {results.size(), 0}, {}, {}};
+  const bool has_targets = find_targets(block, backward);
+  if (!find_inputs(block, backward) || !has_targets) return std::nullopt;
+  const std::optional<BlockNames> own = backward_names(block, *named_block, names);
+  std::optional<LoopPart> part = own ? read_backward(block, *own, backward) : std::nullopt;
+  if (!part) return std::nullopt;
+  bool good = true;
+  for (size_t i = 0; i < part->results.size(); ++i) {
+    const TensorType &made = part->graph.type(part->results[i]),
+                     &wanted = draft_.builder.type(backward.operands[results.size() + i]);
+    const Cursor& out = named_block->out[i];
+    if (made == wanted && is_float(wanted.dtype)) continue;
+    good = false;
+    if (!is_float(wanted.dtype))
+      out.error(
+          fmt::format("'{}' is {}, and only floats have gradients", *target_of(out), to_string(wanted)));
+    else
+      out.error(fmt::format("'{}' is {}, but '{}' is {}", out.value().text, to_string(made), *target_of(out),
+                            to_string(wanted)),
+                "a gradient has the type of its tensor; reduce_sum, transpose and cast change types");
+  }
+  for (const Node& node : part->graph.nodes())
+    if (node.kind == NodeKind::kGradients || node.kind == NodeKind::kLoop) {
+      draft_.sink.error(node.origin->location,
+                        fmt::format("the backward block '{}' has {}", named_block->name,
+                                    node.kind == NodeKind::kLoop ? "a loop with a condition" : "gradients"),
+                        "write them out as operations");
+      good = false;
+    }
+  if (!good) return std::nullopt;
+  draft_.builder.set_origin({draft_.symbols.full("out"), block.location, Phase::kForward});
+  return add_custom_gradient(draft_.builder,
+                             {backward.counts, std::make_shared<const LoopPart>(*std::move(part))},
+                             std::move(backward.operands));
 }
 
 BlockReader::Results BlockReader::read_body(const Block& block) {

@@ -63,6 +63,14 @@ class BlockReader {
   };
   Results expand(const Cursor& at, const Block& block, const BlockNames& names,
                  const std::vector<TensorId>& operands, const Scopes& scopes);
+  /// The leaf of a part that stands for an input of its block.
+  struct PartLeaf {
+    size_t number = 0;
+    TensorType type;
+  };
+  /// Reads the block into a graph of its own, for a loop of the draft that has been opened.
+  std::optional<LoopPart> read_part(const Cursor& at, const Block& block, const BlockNames& names,
+                                    const std::vector<PartLeaf>& leaves, const std::string& scope);
 
  private:
   void take_settings(const Cursor& at, const Block& block, const std::string& scope, BlockNames& names);
@@ -72,6 +80,15 @@ class BlockReader {
   Results repeat(const Cursor& at, const Block& block, std::vector<TensorId> carried,
                  const std::string& scope);
   Results read_body(const Block& block);
+
+  // The backward block of the block that is being read, and what it reads and gives.
+  struct Backward;
+  Results with_backward(const Block& block, const BlockNames& names, std::vector<TensorId> results);
+  bool find_inputs(const Block& block, Backward& backward);
+  bool find_targets(const Block& block, Backward& backward);
+  std::optional<BlockNames> backward_names(const Block& block, const Block& backward,
+                                           const BlockNames& names);
+  std::optional<LoopPart> read_backward(const Block& block, const BlockNames& names, Backward& backward);
 
   ModelDraft& draft_;
 };

@@ -47,7 +47,7 @@ std::vector<NamedCursor> read_formals(const Cursor& at, const char* what, const 
 
 void read_form(Block& block) {
   const Cursor& at = block.at;
-  if (!at.check_keys({"dims", "params", "in", "out", "variables", "ops", "doc"})) return;
+  if (!at.check_keys({"dims", "params", "in", "out", "variables", "ops", "backward", "doc"})) return;
   if (const auto dims = at.find("dims"))
     block.dims = read_formals(*dims, "dimension", "an object {formal dimension: dimension}");
   for (const NamedCursor& dim : block.dims) dim.value.string("the name of a dimension");
@@ -65,6 +65,7 @@ void read_form(Block& block) {
   if (out && out->is(JsonKind::kArray) && out->value().items.empty()) out->error("'out' names no result");
   if (const auto ops = at.require("ops"); ops && !ops->is(JsonKind::kArray))
     ops->expected("a list of operations");
+  if (const auto backward = at.find("backward")) backward->string("the name of a block");
   if (const auto variables = at.find("variables"); variables && !variables->is(JsonKind::kObject))
     variables->expected("an object {name: variable}");
 }

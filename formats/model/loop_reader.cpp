@@ -96,7 +96,7 @@ LoopReader::Results LoopReader::add_loop(const Statement& loop, const std::vecto
   ModelDraft::Loop read = std::move(draft_.loops.back());
   draft_.loops.pop_back();
   draft_.builder = std::move(read.outside);
-  draft_.symbols.seal(draft_.symbols.full(loop.scope));
+  draft_.symbols.seal(draft_.symbols.full(loop.scope), Symbol::Sealed::kInLoop);
   if (!asked || !repeated || !check_condition(loop, *asked)) return std::nullopt;
   if (!check_carried(loop, types_of(draft_.builder.graph(), operands),
                      types_of(repeated->graph, repeated->results)))
@@ -111,17 +111,10 @@ LoopReader::Results LoopReader::add_loop(const Statement& loop, const std::vecto
 
 std::optional<LoopPart> LoopReader::read_part(const Statement& loop, const Block& block,
                                               const BlockNames& names, const std::string& scope) {
-  draft_.builder = GraphBuilder();
-  const GraphBuilder& outside = draft_.loops.back().outside;
-  if (outside.widened(DType::kF32) == DType::kF64) draft_.builder.widen_floats();
-  draft_.builder.set_origin({scope, loop.at.location(), Phase::kForward});
-  std::vector<TensorId> leaves;
+  std::vector<BlockReader::PartLeaf> leaves;
   for (size_t i = 0; i < block.in.size(); ++i)
-    leaves.push_back(draft_.builder.add_input(leaf_name(i), outside.type(draft_.loops.back().operands[i])));
-  Results results = blocks_.expand(loop.at, block, names, leaves, {scope, scope});
-  draft_.loops.back().leaves.clear();
-  if (!results) return std::nullopt;
-  return LoopPart{std::move(draft_.builder).build(), *std::move(results)};
+    leaves.push_back({i, draft_.loops.back().outside.type(draft_.loops.back().operands[i])});
+  return blocks_.read_part(loop.at, block, names, leaves, scope);
 }
 
 bool LoopReader::check_carried(const Statement& loop, const std::vector<TensorType>& carried,

@@ -554,7 +554,7 @@ class OperationReader {
     at.check_keys({"op", "variable", "in", "when", "doc"});
     if (!is_chosen(at, draft_).value_or(false)) return;
     if (draft_.rounds > 0)
-      return at.error("a block that 'while' repeats can't assign variables",
+      return at.error("a block that 'while' repeats, or a backward block, can't assign variables",
                       "carry the value from round to round, and assign the loop's result");
     const std::optional<Cursor> target = at.require("variable");
     const std::optional<Cursor> in = at.require("in");

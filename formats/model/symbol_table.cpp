@@ -35,10 +35,10 @@ void SymbolTable::enter(const std::string& scope, const std::string& variables, 
   frames_.push_back(std::move(frame));
 }
 
-void SymbolTable::seal(const std::string& scope) {
+void SymbolTable::seal(const std::string& scope, Symbol::Sealed by) {
   const std::string prefix = scope + "/";
   for (auto at = symbols_.lower_bound(prefix); at != symbols_.end() && at->first.starts_with(prefix); ++at)
-    if (at->second.kind == SymbolKind::kOperation) at->second.sealed = true;
+    if (at->second.kind == SymbolKind::kOperation) at->second.sealed = by;
 }
 
 std::optional<Location> SymbolTable::claim_scope(const std::string& scope, const Location& location) {
@@ -98,12 +98,16 @@ bool SymbolTable::refuse(const Symbol& symbol, std::string_view name, const Loca
   if (symbol.open)
     sink_.error(location, fmt::format("'{}' is used in its own definition", name),
                 "a variable can be assigned a new value; any other name is defined once");
-  else if (symbol.sealed)
+  else if (symbol.sealed == Symbol::Sealed::kInBackward)
+    sink_.error(
+        location, fmt::format("'{}' is computed in the backward pass alone", name),
+        "a block sees the outputs of the blocks that it calls, and not what their gradients are made of");
+  else if (symbol.sealed == Symbol::Sealed::kInLoop)
     sink_.error(
         location,
         fmt::format("'{}' is computed in every round of a loop and has no value outside the loop", name),
         "to use its value there, make it an output of the loop's body");
-  return symbol.open || symbol.sealed;
+  return symbol.open || symbol.sealed != Symbol::Sealed::kNo;
 }
 
 const Symbol* SymbolTable::use(std::string_view name, const Location& location) {

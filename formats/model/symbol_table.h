@@ -37,8 +37,10 @@ struct Symbol {
   Location location;
   TensorId tensor = kNoTensor;  // kNoTensor if its definition failed
   bool used = false;
-  bool open = false;    // its definition is being read
-  bool sealed = false;  // it is inside a loop that has been read, and has no value outside
+  bool open = false;  // its definition is being read
+  enum class Sealed { kNo, kInLoop, kInBackward };
+  Sealed sealed =
+      Sealed::kNo;  // it is inside a loop or a backward block that has been read, and has no value outside
 };
 
 bool is_tensor_name(std::string_view name);
@@ -81,7 +83,7 @@ class SymbolTable {
   bool is_known(std::string_view name) const { return find(name) || frames_.back().announced.contains(name); }
 
   /// Refuses, from here on, uses of names under the full name `scope`, except variables.
-  void seal(const std::string& scope);
+  void seal(const std::string& scope, Symbol::Sealed by);
 
   /// From here on unknown names may be defined in a file that could not be read, and are not reported.
   void expect_gaps() { frames_.back().has_gaps = true; }

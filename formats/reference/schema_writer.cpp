@@ -112,7 +112,8 @@ Json block_schema() {
        {"in", reference("one_or_more_names")},
        {"out", reference("one_or_more_names")},
        {"variables", map_schema(reference("variable"), "the variables that each call creates")},
-       {"ops", reference("ops")}},
+       {"ops", reference("ops")},
+       {"backward", text("the block that gives the gradients of this one's inputs and variables")}},
       {"out", "ops"});
 }
 
