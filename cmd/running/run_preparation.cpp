@@ -87,9 +87,10 @@ Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>&
   const bool exports = !options_.exports.target.empty();
   const auto sees = [&](const Model& model) {
     loss_ = {mean_cross_entropy(model), model.decode.has_value()};
-    if (exports)
-      export_.emplace(options_.exports, exported_model(sources, options_.model, model),
-                      std::vector<std::string>{});
+    if (!exports) return;
+    ExportOptions own = options_.exports;
+    own.tokenizer = options_.tokenizer.value_or("");
+    export_.emplace(own, exported_model(sources, options_.model, model), std::vector<std::string>{});
   };
   Program program = program_of(sources, options_, hardware(), sees, warnings);
   if (exports && !export_ && sources.program_text.empty())
