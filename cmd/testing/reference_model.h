@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,12 @@ namespace mtfc {
 struct ReferenceLayout {
   std::string mesh, rules;
   bool propagate = false;
-  std::vector<std::string> sets = {};  // NAME=VALUE
-  int64_t microbatches = 1;
+  std::vector<std::string> sets = {};        // NAME=VALUE
+  std::optional<int64_t> microbatches = {};  // nothing: those of the model
 };
 
 /// The largest difference from the expected elements of each output, in a training step under the layout, or else in an
-/// evaluation. It is infinite
-/// where an output is missing or has another size.
+/// evaluation. It is infinite where an output is missing or has another size.
 std::map<std::string, double> reference_differences(const std::string& folder, const ReferenceLayout& layout,
                                                     DType dtype);
 

@@ -137,7 +137,7 @@ TEST_CASE("no command takes a layout, a second model or a second program for som
 
 TEST_CASE("ops describes the library: all of it, a file, and a block") {
   const std::string list = printed("ops std");
-  CHECK(has(list, "exit 0: std/attention.json\n"));
+  CHECK(has(list, "exit 0: std/activation.json\n"));
   CHECK(has(list, "\nstd/moe.json\n"));
   CHECK(has(list, R"({"out": "y", "op": "call", "block": "dense", "in": "x"})"));
   const std::string block = printed("ops dense");
@@ -523,7 +523,7 @@ TEST_CASE("sources are blamed on the option or the place in the model that gives
   for (const char* command : {"check ", "compile ", "run ", "run --simulate --input a=random:normal "}) {
     const std::string text = said(command + model);
     CHECK(text.starts_with("exit 2: "));
-    CHECK(text.find(model + ":18:10: error: /data/a: " + problem) != std::string::npos);
+    CHECK(text.find(model + ":21:10: error: /data/a: " + problem) != std::string::npos);
   }
 }
 

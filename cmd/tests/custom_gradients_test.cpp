@@ -39,8 +39,8 @@ TEST_CASE("gradients that blocks state equal NumPy under layouts, computed again
   for (const ReferenceLayout& layout : kLayouts)
     for (const DType dtype : {DType::kF64, DType::kF32})
       for (const auto& [name, worst] : reference_differences("custom_gradients", layout, dtype)) {
-        INFO(fmt::format("{} {} microbatches={} {} {}", layout.mesh, layout.rules, layout.microbatches,
-                         to_string(dtype), name));
+        INFO(fmt::format("{} {} microbatches={} {} {}", layout.mesh, layout.rules,
+                         layout.microbatches.value_or(1), to_string(dtype), name));
         CHECK(worst < (dtype == DType::kF64 ? 1e-12 : 1e-5));
       }
 }
