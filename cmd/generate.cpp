@@ -322,7 +322,8 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
 // Opens the weights and the sources. Throws UserError if the results would be written to one of these files.
 void open_files(const Program& program, const GenerateOptions& options, const std::vector<std::string>& loads,
                 Prepared& prepared) {
-  prepared.values = read_loads(program, loads, options.maps);
+  WeightGaps none;
+  prepared.values = read_loads(program, {loads, options.maps}, none);
   prepared.beginnings.prompt_count = std::max<size_t>(1, options.prompt_count());
   std::vector<FileSample> files = files_of(prepared.values);
   if (program.find("encode")) {

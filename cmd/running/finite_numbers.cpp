@@ -71,8 +71,9 @@ std::string FiniteNumbers::known_state() const {
 
 void FiniteNumbers::restore() {
   const Program& program = executor_.program();
+  WeightGaps ignored;
   const VariableValues values = from_checkpoint_ ? read_checkpoint(program, known_state()).values
-                                                 : read_loads(program, options_.loads, options_.maps);
+                                                 : read_loads(program, options_, ignored);
   if (values.size() < program.variables.size()) executor_.run(*program.find("init"), 0);
   fill_variables(executor_, values);
 }

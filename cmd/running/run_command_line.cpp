@@ -72,6 +72,10 @@ void add_weight_options(CommandLine& line, RunOptions& options) {
   line.add_option("--load FILE", options.loads,
                   "values that replace the initial ones: those of all variables from a .safetensors file or "
                   "a folder of checkpoints (the last one), or those of one variable with NAME=FILE.npy");
+  line.add_flag(
+      "--load-partly", options.partly,
+      "variables that the files of --load lack keep their initial values, and tensors for which there is "
+      "no variable are left out; the run says which these are");
   line.add_option("--map FROM=TO", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
                   "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line");

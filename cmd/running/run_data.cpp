@@ -61,11 +61,11 @@ std::string shape_error(const ShapeMismatch& error, const Program& program, cons
 
 // An error also says which settings differ from those that the checkpoint was made with.
 VariableValues read_files(const Program& program, const std::vector<std::string>& files,
-                          const std::vector<std::string>& maps) {
+                          const WeightOptions& options, WeightGaps& gaps) {
   try {
-    NameMap map(maps);
+    NameMap map(options.maps);
     map.add_of_model(program.weights);
-    return read_weights(program, files, map);
+    return read_weights(program, files, map, options.partly ? &gaps : nullptr);
   } catch (const ShapeMismatch& error) {
     const std::optional<StoredSettings> stored = stored_settings(files);
     throw RunError(shape_error(error, program, stored ? &*stored : nullptr));
@@ -99,14 +99,13 @@ const EntryPoint& main_entry(const Program& program, bool evaluate) {
   return evaluate || !train ? *program.find("evaluate") : *train;
 }
 
-VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
-                          const std::vector<std::string>& maps) {
+VariableValues read_loads(const Program& program, const WeightOptions& options, WeightGaps& gaps) {
   VariableValues values;
   std::vector<std::string> files;
-  for (const std::string& load : loads)
+  for (const std::string& load : options.loads)
     if (!names_variable(load)) files.push_back(load);
-  if (!files.empty()) values = read_files(program, files, maps);
-  load_arrays(program, loads, values);
+  if (!files.empty()) values = read_files(program, files, options, gaps);
+  load_arrays(program, options.loads, values);
   std::vector<bool> set;
   for (const ProgramVariable& variable : program.variables)
     set.push_back(variable.decl.init.has_value() || variable.decl.is_scale);
@@ -143,7 +142,7 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
     data.checkpoint = checkpoint;
     return data;
   }
-  data.values = read_loads(program, options.loads, options.maps);
+  data.values = read_loads(program, options, data.gaps);
   return data;
 }
 

@@ -18,6 +18,7 @@ struct RunData {
   std::vector<InputData> valid;
   uint64_t seed = 0;
   VariableValues values;                 // all other variables have their initial values
+  WeightGaps gaps;                       // of --load-partly
   std::vector<std::string> sets;         // NAME=VALUE: all settings that the model was compiled with
   std::optional<std::string> dtype;      // as --dtype takes it
   std::string checkpoint;                // the folder of the checkpoint that the run continues from, or ""
@@ -28,10 +29,9 @@ struct RunData {
 /// UserError and RunError.
 RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint);
 
-/// Reads the variables' values from `loads` (as in --load), with names renamed by `maps`. Throws UserError if
-/// a variable then has no values.
-VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
-                          const std::vector<std::string>& maps);
+/// Reads the variables' values from the files of `options`; `gaps` names what is missing, if something may be. Throws
+/// UserError if a variable then has no values.
+VariableValues read_loads(const Program& program, const WeightOptions& options, WeightGaps& gaps);
 
 /// The entry point that a run executes step after step and reports on: training if the model trains, unless
 /// `evaluate` is set.

@@ -71,6 +71,9 @@ void check_checkpoints(const RunOptions& options) {
   if (options.evaluate && !options.checkpoint.empty())
     throw UserError("--checkpoint saves trained variables, but --evaluate trains nothing",
                     fmt::format("--load {} reads the last checkpoint", options.checkpoint));
+  if (options.partly && options.loads.empty())
+    throw UserError("--load-partly needs --load",
+                    "it says that files of weights need not have all variables");
   if (!options.maps.empty() && options.loads.empty())
     throw UserError("--map needs --load", "it renames the tensors of a loaded file");
 }

@@ -25,6 +25,7 @@ struct DataOptions {
 struct WeightOptions {
   std::vector<std::string> loads;  // NAME=FILE.npy, FILE.safetensors or a folder of checkpoints
   std::vector<std::string> maps;   // FROM=TO, or files of such lines
+  bool partly = false;             // variables may be missing in the files, and tensors in the model
 };
 
 struct CheckpointOptions {

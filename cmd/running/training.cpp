@@ -477,6 +477,8 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   run.peaks = peaks_of(run);
   require_same_files(run.processes(), files_of(data));
   if (run.talks()) warn_of_changed_files(data, options.inputs);
+  if (const std::string gaps = gaps_text(data.gaps); run.talks() && !gaps.empty())
+    std::cerr << fmt::format("--load-partly: {}\n", gaps);
   require_intact(run.processes(), data.values);
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files

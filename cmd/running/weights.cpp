@@ -134,6 +134,21 @@ int64_t bytes_with_checksum(const StoredArray& array) {
 
 }  // namespace
 
+std::string gaps_text(const WeightGaps& gaps) {
+  std::string text;
+  const size_t kept = gaps.variables.size(), left = gaps.tensors.size();
+  if (kept > 0)
+    text = fmt::format("{} its initial values: {}",
+                       kept == 1 ? "a variable keeps" : fmt::format("{} variables keep", kept),
+                       listed(gaps.variables));
+  if (kept > 1) text.replace(text.find(" its "), 5, " their ");
+  if (left > 0)
+    text +=
+        fmt::format("{}{} left out: {}", kept > 0 ? "; " : "",
+                    left == 1 ? "a tensor is" : fmt::format("{} tensors are", left), listed(gaps.tensors));
+  return text;
+}
+
 std::string tensors_file(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
@@ -148,15 +163,14 @@ std::string tensors_file(const std::string& path) {
 }
 
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
-                            bool (*may_lack)(const VariableDecl&)) {
+                            WeightGaps* gaps) {
   std::vector<const VariableDecl*> variables;
   for (const ProgramVariable& variable : program.variables) variables.push_back(&variable.decl);
-  return read_weights(variables, paths, map, may_lack);
+  return read_weights(variables, paths, map, gaps);
 }
 
 VariableValues read_weights(const std::vector<const VariableDecl*>& variables,
-                            const std::vector<std::string>& paths, const NameMap& map,
-                            bool (*may_lack)(const VariableDecl&)) {
+                            const std::vector<std::string>& paths, const NameMap& map, WeightGaps* gaps) {
   FoundTensors found;
   VariableTypes types;
   for (const VariableDecl* const variable : variables) types.emplace(variable->name, variable->type);
@@ -181,7 +195,7 @@ VariableValues read_weights(const std::vector<const VariableDecl*>& variables,
     if (at == found.end()) {
       if (decl.optimizer_state)
         missing_state.push_back(decl.name);
-      else if (!may_lack || !may_lack(decl))
+      else
         missing.push_back(decl.name);
       continue;
     }
@@ -192,10 +206,17 @@ VariableValues read_weights(const std::vector<const VariableDecl*>& variables,
     values.emplace_back(v, std::move(at->second.array));
     found.erase(at);
   }
-  require_complete(missing, found, shown);
+  if (gaps)
+    gaps->variables = missing;
+  else
+    require_complete(missing, found, shown);
   // A part of the optimizer's state would be worse than none of it.
   if (any_state) require_complete(missing_state, found, shown);
-  refuse_others(found, variables, shown);
+  if (!gaps)
+    refuse_others(found, variables, shown);
+  else
+    for (const auto& [name, tensor] : found)
+      if (!tensor.optimizer_state) gaps->tensors.push_back(name);
   return values;
 }
 

@@ -27,17 +27,25 @@ std::string tensors_file(const std::string& path);
 /// The tensors of a file, or of the files that an index names; only their headers are read. Throws RunError.
 std::vector<Safetensors> read_tensor_files(const std::string& path);
 
+/// The names of what files and a model do not have in common.
+struct WeightGaps {
+  std::vector<std::string> variables;  // without a tensor
+  std::vector<std::string> tensors;    // without a variable, apart from the optimizer's state
+};
+
+/// `2 variables keep their initial values: 'a' and 'b'; a tensor is left out: 'c'`, or "" if nothing is missing.
+std::string gaps_text(const WeightGaps& gaps);
+
 /// Matches the tensors of `paths` (each resolved by tensors_file), renamed by `map`, with the variables.
 /// Every variable must have a tensor and every tensor a variable, except for optimizer state: the model's may
-/// be missing as a whole, and the file's is ignored if the model has no use for it. Variables for which
-/// `may_lack` holds may be missing too. Throws RunError that names file and tensors.
+/// be missing as a whole, and the file's is ignored if the model has no use for it. With `gaps`, others may be missing,
+/// too, and are named there. Throws RunError that names file and tensors.
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
-                            bool (*may_lack)(const VariableDecl&) = nullptr);
-
+                            WeightGaps* gaps = nullptr);
 /// The same for any variables, by their positions in the list.
 VariableValues read_weights(const std::vector<const VariableDecl*>& variables,
                             const std::vector<std::string>& paths, const NameMap& map,
-                            bool (*may_lack)(const VariableDecl&) = nullptr);
+                            WeightGaps* gaps = nullptr);
 
 /// Compares the arrays that have checksums with them; each rank sums an equal part. Every rank calls it. Throws
 /// AgreedError that names the file and the tensor.

@@ -224,6 +224,26 @@ TEST_CASE("a pattern of --map that renames nothing is a mistake") {
                 "(the file has 'h.0."));
 }
 
+TEST_CASE("a part of the variables is loaded if the user says so, and the run says what the others are") {
+  const std::string model = std::string(kSourceFolder) + "/testdata/families/llama";
+  const auto run = [&](const std::string& more) {
+    return outcome_of(
+        fmt::format("{} run {} --load {} --set batch=1 --set length=4 --evaluate --map 'lm_head.weight=' "
+                    "--map 'model.norm.weight=other' {} 2>&1 </dev/null",
+                    kTestedProgram, model, model, more));
+  };
+  const Outcome strict = run(""), partly = run("--load-partly");
+  CHECK(strict.code == 1);
+  CHECK(strict.text.find("has no values for 'model/norm/scale' and 'model/output/weight' of the model") !=
+        std::string::npos);
+  CHECK(partly.code == 0);
+  CHECK(partly.text.find("--load-partly: 2 variables keep their initial values: 'model/norm/scale' and "
+                         "'model/output/weight'; a tensor is left out: 'other'\n") != std::string::npos);
+  CHECK(run("--load-partly -q").text.empty());
+  // What there is must fit.
+  CHECK(run("--load-partly --set d_ff=45").code == 1);
+}
+
 TEST_CASE("a tensor of a type that can't be read is left out by --map, or else refused") {
   const Folder folder;
   std::vector<Tensor> tensors = kOthers;
