@@ -1,11 +1,14 @@
 #include "cmd/files/family_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 
@@ -37,7 +40,10 @@ FamilyFiles family_files() {
 std::string model_file(const std::string& path) {
   std::error_code ignored;
   const fs::path config = fs::path(path) / "config.json";
-  return fs::is_directory(path, ignored) && fs::exists(config, ignored) ? config.string() : path;
+  if (!fs::is_directory(path, ignored)) return path;
+  if (fs::exists(config, ignored)) return config.string();
+  throw UserError(fmt::format("the folder '{}' has no config.json", path),
+                  "a folder in the place of a model is that of a published one");
 }
 
 std::string published_folder(const std::string& path) {

@@ -10,7 +10,8 @@ namespace mtfc {
 /// The files of models/families/.
 FamilyFiles family_files();
 
-/// The file that a MODEL argument means: the config.json in a folder of a published model, or `path` itself.
+/// The file that a MODEL argument means: the config.json in a folder of a published model, or `path` itself. Throws
+/// UserError for a folder without one.
 std::string model_file(const std::string& path);
 /// The folder of the published model that a MODEL argument means; "" if it means none.
 std::string published_folder(const std::string& path);

@@ -158,7 +158,9 @@ std::string tensors_file(const std::string& path) {
   for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
     if (fs::exists(path + "/" + name, ignored)) return path + "/" + name;
   const std::vector<int64_t> steps = checkpoint_steps(path);
-  if (steps.empty()) throw RunError(fmt::format("there is no checkpoint in the folder '{}'", path));
+  if (steps.empty())
+    throw RunError(
+        fmt::format("there is neither a checkpoint nor a model.safetensors in the folder '{}'", path));
   return checkpoint_path(path, steps.back()) + "/" + kTensorsName;
 }
 

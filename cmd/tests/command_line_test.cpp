@@ -554,7 +554,10 @@ TEST_CASE("names that the model does not have, and files that are not there") {
       refusal("cannot read the model 'minst.json': No such file or directory (did you mean 'mnist.json'?)"));
   CHECK(said("check mnist.json --layout absent_layout.json") ==
         refusal("cannot read the layout 'absent_layout.json': No such file or directory"));
-  CHECK(said("check .") == refusal("cannot read the model '.': it is a folder"));
+  CHECK(
+      said("check .") ==
+      refusal(
+          "the folder '.' has no config.json (a folder in the place of a model is that of a published one)"));
   CHECK(said("check - --layout -") ==
         refusal("the model and the layout can't both be read from standard input"));
 }

@@ -175,6 +175,28 @@ TEST_CASE("a config.json states the sizes and params that have changed since the
   CHECK(mtfc("import " + to).code == 0);
 }
 
+TEST_CASE("lists with an item for each layer have as many as there are layers") {
+  const ScratchFolder folder;
+  const auto types = [&](const std::string& name, const std::string& config, int layers) {
+    JsonDocument changed = config_of(kFamilies + name);
+    changed.update(JsonDocument::parse(config));
+    fs::create_directories(folder / name);
+    std::ofstream(folder / (name + "/config.json")) << changed.dump();
+    const std::string to = folder / fmt::format("{}_{}", name, layers);
+    const Outcome outcome =
+        mtfc(fmt::format("run {} --set layers={} --set batch=1 --set length=4 --steps 1 -q --export {}",
+                         folder / name, layers, to));
+    CAPTURE(outcome.text);
+    REQUIRE(outcome.code == 0);
+    return config_of(to).at("layer_types").dump();
+  };
+  CHECK(types("qwen2", R"({"layer_types": ["full_attention", "full_attention"]})", 3) ==
+        R"(["full_attention","full_attention","full_attention"])");
+  CHECK(types("gemma3_text",
+              R"({"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"]})",
+              4) == R"(["sliding_attention","full_attention","sliding_attention","full_attention"])");
+}
+
 TEST_CASE("families of models are exported without a config.json of their own") {
   const ScratchFolder folder;
   const std::string to = folder / "fresh";

@@ -200,7 +200,8 @@ TEST_CASE("what is missing, left over or of another shape is named") {
         refusal("cannot read the weights in 'w.safetensor': No such file or directory (did you mean "
                 "'w.safetensors'?)"));
   fs::create_directory(folder.path / "empty");
-  CHECK(folder.loaded("--load empty") == refusal("there is no checkpoint in the folder 'empty'"));
+  CHECK(folder.loaded("--load empty") ==
+        refusal("there is neither a checkpoint nor a model.safetensors in the folder 'empty'"));
 }
 
 TEST_CASE("a pattern of --map that renames nothing is a mistake") {

@@ -95,8 +95,8 @@ std::vector<Example> examples() {
       attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3")},
                         {{"positions", positions}, {"causal", true}, {"window", int64_t{2}}}),
       attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
-                         normal("h=3 m=7"), flags("b=2 l=7"), indices("b=2 l=7 h=3", 1000, DType::kI64)},
-                        {{"positions", positions}, {"window", int64_t{2}}, {"dropout", 0.3}, {"scale", 0.6}}),
+                         normal("h=3 m=7"), flags("b=2 m=7"), indices("b=2 l=7 h=3", 1000, DType::kI64)},
+                        {{"positions", positions}, {"window", int64_t{3}}, {"dropout", 0.3}, {"scale", 0.6}}),
       // Scores that a cap bends, also before a bias and a mask.
       attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3")},
                         {{"positions", positions}, {"causal", true}, {"cap", 1.5}}),

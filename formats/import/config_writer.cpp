@@ -122,20 +122,19 @@ class ConfigEditor {
     choose(rule, &value, value);
   }
 
-  // Lists have an item for each layer.
+  // Lists have an item for each layer, of which every p-th is another one, or all are alike.
   void change_list(const JsonValue& list, JsonValue& value) {
-    const JsonValue* const period_name = list.find("period");
+    const JsonValue *const last = list.find("last"), *const name = list.find("period");
     const auto layers = values_.find("layers"), before = plain_.find("layers");
-    if (!period_name || layers == values_.end() || before == plain_.end()) return;
-    if (!has_changed(period_name->text) && !has_changed("layers")) return;
+    if (!last || layers == values_.end() || before == plain_.end()) return;
+    if (!has_changed("layers") && !(name && has_changed(name->text))) return;
     if (value.items.size() != static_cast<size_t>(before->second)) return;
-    const auto period = static_cast<size_t>(values_.at(period_name->text));
-    std::vector<JsonValue> items;
-    const std::string other = list.find("others")->items.front().text, last = list.find("last")->text;
-    for (size_t i = 0; i < static_cast<size_t>(layers->second); ++i)
-      items.push_back(json_string(period > 0 && (i + 1) % period == 0 ? last : other));
-    value.items = std::move(items);
-    done_.insert(period_name->text);
+    const auto period = static_cast<size_t>(name ? values_.at(name->text) : 1);
+    value.items.clear();
+    for (size_t i = 1; i <= static_cast<size_t>(layers->second); ++i)
+      value.items.push_back(
+          json_string(i % period == 0 ? last->text : list.find("others")->items.front().text));
+    if (name) done_.insert(name->text);
   }
 
   // A rule with several values: the first of them whose settings are those of the model, if those of `value` have
