@@ -38,12 +38,12 @@ VariableReader reader_of(const ExportedModel& model, const Options& options) {
 
 int run(Options options) {
   check(options.exports, "-o");
+  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
+  Sources sources = read_sources(options.model, LayoutFlags{});
   if (options.loads.empty()) options.loads.push_back(published_folder(options.model.model));
   if (options.loads.front().empty())
     throw UserError("no weights are given",
                     "give a checkpoint or a file with --load, or the folder of a published model as MODEL");
-  const WorkWatch watch(std::cerr, status_place(options.model.quiet));
-  Sources sources = read_sources(options.model, LayoutFlags{});
   if (const auto stored = stored_settings(options.loads)) sources.defaults.sets = stored->notes.sets;
   std::vector<Diagnostic> warnings;
   const Model model = read_model_and_layouts({&sources, 1}, options.model, warnings).model;

@@ -143,6 +143,14 @@ void check(const ExportOptions& options, const std::string& flag) {
   if (options.target == "-")
     throw UserError(fmt::format("{} writes a folder, not to standard output", flag),
                     fmt::format("name a folder, as in {} my-model", flag));
+  // Other dots are parts of names, as in Llama-3.2-1B.
+  const std::string ending = fs::path(options.target).extension().string();
+  for (const char* of_files : {".safetensors", ".bin", ".pt", ".pth", ".onnx", ".npz", ".json"})
+    if (ending == of_files)
+      throw UserError(
+          fmt::format("{}: '{}' ends in {}, but an export is a folder, or a file that ends in .gguf", flag,
+                      options.target, ending),
+          "name a folder");
 }
 
 ExportedModel exported_model(const Sources& sources, const ModelOptions& options, const Model& model) {

@@ -229,6 +229,9 @@ TEST_CASE("exports that can't be are refused before anything is computed") {
   };
   refused(fmt::format("export {} -o {}", original, there), "exists already, and an export is a new folder");
   refused(fmt::format("export {} -o -", original), "writes a folder");
+  refused(fmt::format("export {} -o {}", original, folder / "a.safetensors"),
+          "ends in .safetensors, but an export is a folder, or a file that ends in .gguf");
+  refused(fmt::format("export {} -o {}", folder / "nothing", folder / "a"), "cannot read the model");
   refused(fmt::format("export {} -o {} --export-dtype q8_0", original, folder / "q"),
           "only .gguf files have q8_0");
   refused(fmt::format("export {} -o {} --export-dtype f64", original, folder / "a.gguf"), ".gguf has no f64");
