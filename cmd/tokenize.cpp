@@ -179,8 +179,8 @@ int run(TokenizeOptions options) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<TokenizeOptions>();
   line.add_option("FILE", options->files, "texts, or - for standard input, which is the default");
-  line.add_option("--tokenizer FILE.json|DIR", options->tokenizer,
-                  "the tokenizer.json of a published model, or the folder that holds it")
+  line.add_option("--tokenizer FILE|DIR", options->tokenizer,
+                  "the tokenizer.json or tokenizer.model of a published model, or the folder that holds it")
       .required();
   line.set_group(OptionGroup::kData);
   line.add_option("--text TEXT", options->text, "the text to tokenize, in place of files");
@@ -210,14 +210,15 @@ const Command kTokenizeCommand = {
     .name = "tokenize",
     .summary = "make tokens of texts with the tokenizer of a published model",
     .description =
-        "Reads the tokenizer.json of a published model and writes the ids of the tokens of texts, one text "
-        "after "
+        "Reads the tokenizer.json or tokenizer.model of a published model and writes the ids of the tokens "
+        "of "
+        "texts, one text after "
         "another, in a file that run reads with tokens:FILE. All cores work on long texts, with the same "
         "result as "
         "one. The file appears when it is complete. Without -o, the ids are printed, a line for each text. "
         "Bytes "
         "that are not UTF-8 count as U+FFFD. Special tokens in a text, such as <|endoftext|>, become their "
-        "ids. "
+        "ids by a tokenizer.json, not by a tokenizer.model. "
         "Anything in tokenizer.json that mtfc does not understand is an error.",
     .examples =
         "  mtfc tokenize book.txt --tokenizer Llama-3.1-8B -o book.u32\n"

@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libfmt-dev libopenblas-openmp-dev
           libdnnl-dev libhwloc-dev libjemalloc-dev mpich libmpich-dev doctest-dev zlib1g-dev libpng-dev
-          libjpeg-dev libpcre2-dev libutf8proc-dev libprotozero-dev python3-jsonschema "$@")
+          libjpeg-dev libpcre2-dev libutf8proc-dev libprotozero-dev libsentencepiece-dev python3-jsonschema "$@")
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

@@ -9,6 +9,7 @@
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
 #include "core/diagnostics/error.h"
+#include "formats/tokenizer/tokenizer_file.h"
 
 namespace mtfc {
 
@@ -56,8 +57,9 @@ std::string published_folder(const std::string& path) {
 std::string tokenizer_of_model(const std::string& path) {
   if (path == "-") return "";
   std::error_code ignored;
-  const fs::path file = fs::path(model_file(path)).parent_path() / "tokenizer.json";
-  return fs::exists(file, ignored) ? file.string() : "";
+  const fs::path folder = fs::path(model_file(path)).parent_path();
+  const std::string file = tokenizer_file(folder.empty() ? "." : folder.string());
+  return fs::exists(file, ignored) ? file : "";
 }
 
 }  // namespace mtfc

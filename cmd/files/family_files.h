@@ -16,7 +16,7 @@ std::string model_file(const std::string& path);
 /// The folder of the published model that a MODEL argument means; "" if it means none.
 std::string published_folder(const std::string& path);
 
-/// The tokenizer.json that lies beside the file of a MODEL argument; "" if there is none.
+/// The tokenizer.json or tokenizer.model that lies beside the file of a MODEL argument; "" if there is none.
 std::string tokenizer_of_model(const std::string& path);
 
 }  // namespace mtfc

@@ -34,8 +34,9 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
                   "a file with a text to continue, or - for standard input (repeatable)");
   line.add_option("--prompt-tokens ID,ID,...", options.prompt_tokens,
                   "token ids to continue; the result is printed as ids (repeatable)");
-  line.add_option("--tokenizer FILE|FOLDER", options.tokenizer_path,
-                  "the tokenizer.json of texts (default: that in the folder of a published model)");
+  line.add_option(
+      "--tokenizer FILE|FOLDER", options.tokenizer_path,
+      "the tokenizer.json or tokenizer.model of texts (default: that in the folder of a published model)");
   line.add_flag("--one-by-one", options.one_by_one,
                 "read prompts token by token, even where the model can read them at once");
 }

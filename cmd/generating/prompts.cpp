@@ -34,7 +34,7 @@ Tokens parse_tokens(std::string_view text, const std::string& option) {
 
 std::shared_ptr<const Tokenizer> read_tokenizer(const std::string& path) {
   if (path != "-") return read_tokenizer_file(path).tokenizer;
-  return std::make_shared<const Tokenizer>(Tokenizer::from_json(read_text(path, "tokenizer"), "<stdin>"));
+  return std::make_shared<const Tokenizer>(Tokenizer::from_file(read_text(path, "tokenizer"), "<stdin>"));
 }
 
 Tokens tokens_of(std::string_view text, const Tokenizer* tokenizer, SpecialTokens special) {

@@ -48,10 +48,10 @@ void add_input_option(CommandLine& line, RunOptions& options) {
       "by ,scale=X (`mtfc help data`); present is a mask with 1 or true for the rows of a batch that come "
       "from the "
       "data, and 0 or false for those that fill up the last batch of an evaluation");
-  line.add_option(
-      "--tokenizer FILE|FOLDER", options.tokenizer,
-      "the tokenizer.json of texts whose source names none (default: that in the folder of a published "
-      "model, or none, and the tokens of a text are its bytes)");
+  line.add_option("--tokenizer FILE|FOLDER", options.tokenizer,
+                  "the tokenizer.json or tokenizer.model of texts whose source names none (default: that in "
+                  "the folder of a published "
+                  "model, or none, and the tokens of a text are its bytes)");
   for (const char* name : {"--data", "--dataset"})
     line.add_hint(name, "data are given by input: --input NAME=FILE");
 }

@@ -53,6 +53,26 @@ TEST_CASE("ids of texts") {
   CHECK(folder.read("ids.txt") == "258,1,0,3\n258,1,0,3\n");
 }
 
+TEST_CASE("ids by a model of sentencepiece") {
+  const ScratchFolder folder;
+  const std::string model = fmt::format("{}/testdata/tokenizers/llama.model", kSourceFolder);
+  folder.write("tokenizer.model", contents(model));
+  folder.write("x.txt", "layout");
+  const std::string ids = outcome(folder, "--tokenizer . x.txt").substr(8);
+  CHECK(ids.find(',') != std::string::npos);
+  CHECK(outcome(folder, "--tokenizer tokenizer.model --text layout --special --end '</s>'") ==
+        "exit 0: 1," + ids.substr(0, ids.size() - 1) + ",2\n");
+  CHECK(outcome(folder, "--tokenizer - --text layout <tokenizer.model") == "exit 0: " + ids);
+  CHECK(outcome(folder, "--tokenizer . --decode " + ids.substr(0, ids.size() - 1)) == "exit 0: layout\n");
+  folder.write("tokenizer.json", kLetters);  // counts first
+  CHECK(outcome(folder, "--tokenizer . --text ab") == "exit 0: 258\n");
+  folder.write("cut.model", contents(model).substr(0, 5000));
+  CHECK(outcome(folder, "--tokenizer cut.model --text a") ==
+        "exit 2: mtfc: error: cut.model: not a model of sentencepiece: it is cut short or damaged (it is the "
+        "file "
+        "tokenizer.model of a published model)\n");
+}
+
 TEST_CASE("what tokenize refuses") {
   const ScratchFolder folder;
   folder.write("tokenizer.json", kLetters);

@@ -88,7 +88,7 @@ int main(int count, char** words) {
     if (arguments.size() < 3) throw std::runtime_error("tokenize_strings tokenizer.json STRINGS [RESULTS]");
     const std::string json = contents(arguments[1]);
     const double begin = now();
-    const auto tokenizer = mtfc::Tokenizer::from_json(json, arguments[1]);
+    const auto tokenizer = mtfc::Tokenizer::from_file(json, arguments[1]);
     fmt::print("read in {:.2f} s, ", now() - begin);
     const std::string text = contents(arguments[2]);
     if (arguments.size() > 3)

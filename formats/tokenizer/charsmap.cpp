@@ -53,16 +53,52 @@ uint32_t offset_of(uint32_t unit) {
   return unit >> 10 << ((unit & 1 << 9) >> 6);
 }
 
+// The units of the trie.
+std::vector<uint32_t> units_of(std::string_view bytes) {
+  const size_t trie_size = bytes.size() < 4 ? 0 : little_endian(bytes, 0);
+  if (trie_size == 0 || trie_size % 4 != 0 || trie_size > bytes.size() - 4)
+    throw CharsmapError("the table of characters is damaged");
+  std::vector<uint32_t> units;
+  for (size_t at = 4; at < 4 + trie_size; at += 4) units.push_back(little_endian(bytes, at));
+  return units;
+}
+
+// A unit of a trie that a text leads to, and how many keys are on the way.
+struct TrieNode {
+  uint32_t at;
+  size_t keys;
+};
+
 }  // namespace
+
+void check_charsmap(std::string_view bytes) {
+  constexpr size_t kMostKeys = 32;  // of which each begins with the one before
+  const std::vector<uint32_t> units = units_of(bytes);
+  const std::string_view replacements = bytes.substr(4 + 4 * units.size());
+  const auto require = [](bool holds) {
+    if (!holds) throw CharsmapError("the table of characters is damaged");
+  };
+  require(replacements.ends_with('\0'));
+  std::vector<bool> is_seen(units.size(), false);
+  std::vector<TrieNode> nodes = {{0, 0}};
+  while (!nodes.empty()) {
+    auto [at, keys] = nodes.back();
+    nodes.pop_back();
+    require(!is_seen[at]);
+    is_seen[at] = true;
+    const uint32_t next = at ^ offset_of(units[at]);
+    require((next | 0xFF) < units.size());
+    if (has_leaf(units[at])) require(++keys <= kMostKeys && value_of(units[next]) < replacements.size());
+    for (uint32_t byte = 0; byte < 256; ++byte)
+      if (label_of(units[next ^ byte]) == byte) nodes.push_back({next ^ byte, keys});
+  }
+}
 
 Charsmap::Charsmap(std::string_view base64) {
   if (base64.empty()) return;
   const std::string bytes = decode_base64(base64);
-  const size_t trie_size = bytes.size() < 4 ? 0 : little_endian(bytes, 0);
-  if (trie_size == 0 || trie_size % 4 != 0 || trie_size > bytes.size() - 4)
-    throw CharsmapError("the table of characters is damaged");
-  for (size_t at = 4; at < 4 + trie_size; at += 4) units_.push_back(little_endian(bytes, at));
-  replacements_ = bytes.substr(4 + trie_size);
+  units_ = units_of(bytes);
+  replacements_ = bytes.substr(4 + 4 * units_.size());
   if (valid_prefix(replacements_) < replacements_.size())
     throw CharsmapError("the replacements in the table of characters are not UTF-8");
 }

@@ -19,6 +19,9 @@ class CharsmapError : public Error {
   using Error::Error;
 };
 
+/// Throws CharsmapError if a table, as bytes, is damaged so that code which trusts it reads beyond its ends.
+void check_charsmap(std::string_view bytes);
+
 class Charsmap {
  public:
   /// Without any replacement.

@@ -1,5 +1,6 @@
 #pragma once
-// The tokenizer of a published model, as its tokenizer.json describes it: from a text to the ids of tokens, and back.
+// The tokenizer of a published model, as its tokenizer.json or its model of sentencepiece describes it: from a text to
+// the ids of tokens, and back. The steps of a tokenizer.json are these; the library of sentencepiece has its own.
 //
 //   text ── added tokens ──> sections ── normalizer, pre-tokenizer ──> words ── model ──> ids ── post-processor ──> ids
 //
@@ -17,7 +18,7 @@
 
 namespace mtfc {
 
-class Cursor;
+class TokenizerRules;
 
 enum class SpecialTokens { kNone, kAround };  // what encode() puts around a text
 
@@ -26,6 +27,8 @@ class Tokenizer {
  public:
   /// Reads the text of a tokenizer.json; `file` is used in messages. Throws UserError with all mistakes that are found.
   static Tokenizer from_json(std::string_view text, const std::string& file);
+  /// Likewise for a model of sentencepiece, if the name ends in .model or the bytes begin like one.
+  static Tokenizer from_file(std::string_view bytes, const std::string& file);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -53,10 +56,9 @@ class Tokenizer {
   std::vector<int32_t> encode_lines(std::string_view text, char next, bool is_rest) const;
 
  private:
-  struct Parts;
-  explicit Tokenizer(std::unique_ptr<Parts> parts);
-  static void check_frame(const Cursor& root, const Parts& parts);
-  std::unique_ptr<Parts> parts_;
+  explicit Tokenizer(std::unique_ptr<const TokenizerRules> rules);
+  void append(std::string_view text, bool is_rest, std::vector<int32_t>& ids) const;
+  std::unique_ptr<const TokenizerRules> rules_;
 };
 
 }  // namespace mtfc

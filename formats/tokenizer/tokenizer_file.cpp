@@ -24,15 +24,18 @@ std::shared_ptr<const MappedFile> opened(const std::string& file) {
 
 std::string tokenizer_file(const std::string& path) {
   std::error_code ignored;
-  const std::filesystem::path file = std::filesystem::path(path) / "tokenizer.json";
-  return std::filesystem::is_directory(path, ignored) ? file.string() : path;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::filesystem::path json = std::filesystem::path(path) / "tokenizer.json";
+  const std::filesystem::path model = std::filesystem::path(path) / "tokenizer.model";
+  const bool is_model = !std::filesystem::exists(json, ignored) && std::filesystem::exists(model, ignored);
+  return (is_model ? model : json).string();
 }
 
 NamedTokenizer read_tokenizer_file(const std::string& path) {
   const std::string file = tokenizer_file(path);
   const std::shared_ptr<const MappedFile> mapped = opened(file);
   const std::string_view text(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size());
-  return {std::make_shared<const Tokenizer>(Tokenizer::from_json(text, file)), file, hash_bytes(text)};
+  return {std::make_shared<const Tokenizer>(Tokenizer::from_file(text, file)), file, hash_bytes(text)};
 }
 
 }  // namespace mtfc

@@ -8,7 +8,7 @@
 
 namespace mtfc {
 
-/// The tokenizer.json in a folder of a published model, or `path` itself.
+/// The tokenizer.json in a folder of a published model, or tokenizer.model if that is all there is, or `path` itself.
 std::string tokenizer_file(const std::string& path);
 
 /// A tokenizer, and a hash of the file that describes it, by which copies are told apart.
