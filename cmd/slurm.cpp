@@ -103,7 +103,7 @@ Program checked_program(RunOptions& options) {
   const RunData data = open_data(program, options, start);
   const EntryPoint& entry = main_entry(program, options.evaluate);
   if (!options.model.quiet)
-    std::cerr << data_line(entry, data.inputs, options.inputs)
+    std::cerr << data_line(entry, data.inputs, options.inputs, data.filled)
               << random_data_warning(entry, data.inputs, options.inputs);
   return program;
 }

@@ -125,6 +125,7 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
   TextTokens texts(options.tokenizer.value_or(tokenizer_of_model(options.model.model)));
   data.inputs =
       read_inputs(program, {options.inputs, "--input"}, {}, texts, options.prediction ? &entry : nullptr);
+  data.filled = texts.filled();
   if (!options.valid.empty())
     data.valid = read_inputs(program, {options.valid, "--valid"}, data.inputs, texts);
   require_data(entry, data.inputs);

@@ -16,6 +16,7 @@ namespace mtfc {
 struct RunData {
   std::vector<InputData> inputs;
   std::vector<InputData> valid;
+  std::optional<double> filled;  // the share of the rows of texts in `inputs` that is no padding
   uint64_t seed = 0;
   VariableValues values;                 // all other variables have their initial values
   WeightGaps gaps;                       // of --load-partly

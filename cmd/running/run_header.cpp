@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <variant>
 
@@ -110,7 +111,7 @@ std::string threads_warning(const Hardware& hardware, const Mesh& mesh, const Ru
 }
 
 std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
-                      const std::vector<std::string>& given) {
+                      const std::vector<std::string>& given, std::optional<double> filled) {
   const std::vector<const InputData*> all = data_of(entry, inputs);
   if (all.empty()) return "";
   const bool any_given = std::any_of(all.begin(), all.end(),
@@ -121,6 +122,7 @@ std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inp
     text += fmt::format("{} {} from {}{}", i == 0 ? "" : ";", printable(all[i]->input),
                         printable(all[i]->spec), is_own ? " (the model's own)" : "");
   }
+  if (filled) text += fmt::format("; rows are {:.0f} % full", std::floor(100 * *filled));
   return text + "\n";
 }
 

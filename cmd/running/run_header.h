@@ -2,6 +2,7 @@
 // The lines at the beginning of a run that say what is about to run.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,9 @@ bool is_given(const std::string& input, const std::vector<std::string>& given);
 ///
 ///   data: images from idx:train-images.gz,scale=1/255; labels from random:int,hi=classes (the model's own)
 ///
-/// `given`: the values of --input.
+/// `given`: the values of --input. `filled`: the share of the rows of texts that is no padding, if there are some.
 std::string data_line(const EntryPoint& entry, const std::vector<InputData>& inputs,
-                      const std::vector<std::string>& given);
+                      const std::vector<std::string>& given, std::optional<double> filled);
 
 /// A warning if some inputs have been given data, and others stay random because the model says so: a training with
 /// random labels is rarely meant. Otherwise "".

@@ -83,7 +83,7 @@ void tell_beginning(const ProgramRun& run, const std::string& epoch) {
   std::cerr << run_header(program, run.main, {run.first_step(), run.options.steps, run.options.evaluate},
                           place)
             << (hardware ? threads_warning(*hardware, program.mesh(), place) : "")
-            << data_line(run.main, run.data.inputs, run.options.inputs) << epoch
+            << data_line(run.main, run.data.inputs, run.options.inputs, run.data.filled) << epoch
             << random_data_warning(run.main, run.data.inputs, run.options.inputs)
             << token_warnings(run.main, run.data.inputs) << std::flush;
 }

@@ -97,6 +97,23 @@ TEST_CASE("packed texts have the loss and the gradients of texts in rows of thei
   }
 }
 
+TEST_CASE("a run says how full its rows are") {
+  const ScratchFolder folder;
+  const std::string jsonl = folder.write("texts.jsonl", texts());
+  const auto told = [&](const std::string& options) {
+    return outcome_in_models(fmt::format("$MTFC run transformer_lm.json {} --steps 1 {}",
+                                         std::string(kSizes).replace(std::string(kSizes).find(" -q"), 3, ""),
+                                         options));
+  };
+  // 159 tokens in 5 rows of 32 places, and in 12.
+  CHECK(told(fmt::format("--set batch=5 --input tokens=jsonl:{},text=q,answer=a,pack=yes", jsonl))
+            .find("of:tokens,part=mask,shift=1 (the model's own); rows are 99 % full\n") !=
+        std::string::npos);
+  CHECK(told(fmt::format("--set batch=12 --input tokens=jsonl:{},text=q,answer=a", jsonl))
+            .find("; rows are 41 % full\n") != std::string::npos);
+  CHECK(told("--set batch=2 --input tokens=random:int,hi=9").find("% full") == std::string::npos);
+}
+
 TEST_CASE("the loss is the mean over the tokens of answers") {
   const ScratchFolder folder;
   const std::string jsonl =

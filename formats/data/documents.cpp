@@ -9,6 +9,7 @@
 #include "core/diagnostics/error.h"
 #include "formats/data/csv_reader.h"
 #include "formats/data/jsonl_reader.h"
+#include "formats/tokenizer/tokenizer_file.h"
 
 namespace mtfc {
 namespace {
@@ -59,6 +60,19 @@ std::vector<Document> read_documents(const DataFile& file, DocumentKind kind, co
   if (kind == DocumentKind::kJsonl) read_jsonl_texts(file, names, take);
   if (documents.empty()) throw RunError(file.name + ": the file has no texts");
   return documents;
+}
+
+void check_text_size(const std::string& file, size_t bytes, const NamedTokenizer& tokenizer) {
+  // Each rank takes about a minute of a core for the longest.
+  constexpr size_t kMost = size_t{256} << 20;
+  if (bytes > kMost)
+    throw UserError(
+        fmt::format("{}: the text has more than {} MiB, of which every rank would make tokens", file,
+                    kMost >> 20),
+        fmt::format(
+            "make them once: mtfc tokenize {} --tokenizer {} -o FILE.u32, which tokens:FILE.u32 reads; or "
+            "take some rows of short texts: ,rows=A:B",
+            file, tokenizer.file));
 }
 
 }  // namespace mtfc

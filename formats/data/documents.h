@@ -9,6 +9,8 @@
 
 namespace mtfc {
 
+struct NamedTokenizer;
+
 /// A text, or a prompt with the answer to it.
 struct Document {
   std::string text;
@@ -22,5 +24,8 @@ enum class DocumentKind { kLines, kCsv, kJsonl };
 /// empty `answer` stands for none. Empty lines are passed over. Throws RunError with file and line.
 std::vector<Document> read_documents(const DataFile& file, DocumentKind kind, const std::string& text,
                                      const std::string& answer);
+
+/// Throws UserError if texts have so many bytes that not every rank should make tokens of them.
+void check_text_size(const std::string& file, size_t bytes, const NamedTokenizer& tokenizer);
 
 }  // namespace mtfc

@@ -125,6 +125,10 @@ class RowMaker {
           fmt::format("it takes one in {}", source_.held_out));
     documents_.erase(documents_.begin() + last, documents_.end());
     documents_.erase(documents_.begin(), documents_.begin() + first);
+    size_t bytes = 0;
+    for (const Located& located : documents_)
+      bytes += located.document.text.size() + located.document.answer.size();
+    if (tokenizer_) check_text_size(source_.file, bytes, *tokenizer_);
   }
 
   DocumentTokens tokens_of(const Document& document) const {

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "core/testing/scratch_folder.h"
 #include "formats/data/data_spec.h"
 #include "formats/data/text_tokens.h"
+#include "formats/testing/zip_bytes.h"
 
 namespace mtfc::packed_rows_test {
 namespace {
@@ -143,6 +146,49 @@ TEST_CASE_FIXTURE(Fixture, "only answers count, in CSV and in JSON Lines") {
     CHECK(values(spec, "of:x,part=mask,shift=1") == Ints{0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0});
     CHECK(array(spec).ids_below == 8);
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "texts in gzipped files") {
+  const auto packed = [&](const std::string& name, const std::string& text) {
+    constexpr int kGzip = 16;
+    return folder.write(name, deflated_bytes(text, MAX_WBITS + kGzip));
+  };
+  const std::string tokenizer = ",tokenizer=" + path("tokenizer.json");
+  CHECK(values("lines:" + packed("a.gz", "the\nten\n") + tokenizer) == Ints{4, 0, 0, 0, 0, 2, 5, 0});
+  const std::string csv =
+      "csv:" + packed("b", "id,q,a\n1,\"the \",n\n2,n,the\n") + ",text=q,answer=a" + tokenizer;
+  CHECK(values(csv) == Ints{4, 6, 5, 0, 5, 4, 0, 0});
+  CHECK(values(csv, "of:x,part=mask") == Ints{0, 0, 1, 0, 0, 1, 0, 0});
+  packed("c-1.gz", "{\"q\": \"the\"}\n{\"q\": \"ten\"}\n");
+  packed("c-2.gz", "{\"q\": \"n\"}\n");
+  CHECK(values("jsonl:" + path("c-*.gz") + ",text=q" + tokenizer) ==
+        Ints{4, 0, 0, 0, 0, 2, 5, 0, 5, 0, 0, 0});
+  const std::string whole = deflated_bytes("the\nten\n", MAX_WBITS + 16);
+  CHECK(complaint("lines:" + folder.write("cut.gz", whole.substr(0, whole.size() - 4)) + tokenizer)
+            .starts_with("run: " + path("cut.gz") + ": "));
+}
+
+TEST_CASE_FIXTURE(Fixture, "texts of which every rank should not make tokens") {
+  const std::string large = folder.write("large.txt", "");
+  std::filesystem::resize_file(large, (size_t{256} << 20) + 1);  // without blocks on the disk
+  const std::string expected = fmt::format(
+      "error: {}: the text has more than 256 MiB, of which every rank would make tokens (make them once: "
+      "mtfc "
+      "tokenize {} --tokenizer {} -o FILE.u32, which tokens:FILE.u32 reads; or take some rows of short "
+      "texts: "
+      ",rows=A:B)",
+      large, large, path("tokenizer.json"));
+  const std::string tokenizer = ",tokenizer=" + path("tokenizer.json");
+  CHECK(complaint("text:" + large + tokenizer) == expected);
+  CHECK(complaint("lines:" + large + ",long=cut" + tokenizer) == expected);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the share of rows that is no padding") {
+  CHECK(texts.filled() == std::nullopt);
+  data("lines:" + folder.write("a.txt", "ab\nc\ndef\n") + ",pack=yes");
+  CHECK(texts.filled() == 0.75);
+  data("lines:" + path("a.txt"));
+  CHECK(texts.filled() == 0.6);
 }
 
 TEST_CASE_FIXTURE(Fixture, "texts of several files, of which the last tenth is held out") {

@@ -17,9 +17,6 @@
 namespace mtfc {
 namespace {
 
-// Every rank makes its own tokens of a text, which takes about a minute of a core for the longest.
-constexpr size_t kLongestText = size_t{256} << 20;
-
 // Ids of two bytes, or of four if a vocabulary has more.
 class IdList {
  public:
@@ -55,13 +52,7 @@ class IdList {
 StoredArray tokenized(const DataFile& file, const NamedTokenizer& named) {
   const std::string_view text = file.text();
   if (text.empty()) throw RunError(file.name + ": the file is empty");
-  if (text.size() > kLongestText)
-    throw UserError(
-        fmt::format("{}: the text has more than {} MiB, of which every rank would make tokens", file.name,
-                    kLongestText >> 20),
-        fmt::format(
-            "make them once: mtfc tokenize {} --tokenizer {} -o FILE.u32, which tokens:FILE.u32 reads",
-            file.name, named.file));
+  check_text_size(file.name, text.size(), named);
   IdList ids(named.tokenizer->size());
   TokenizingSettings settings;
   settings.threads = std::thread::hardware_concurrency();
@@ -93,6 +84,16 @@ StoredArray TextTokens::stream(const std::string& file, const std::string& named
   const NamedTokenizer* tokenizer = this->tokenizer(named);
   return found->second =
              tokenizer ? tokenized(open_data_file(file), *tokenizer) : read_tokens(file, StoredType::kU8);
+}
+
+std::optional<double> TextTokens::filled() const {
+  size_t places = 0, taken = 0;
+  for (const auto& [source, rows] : rows_) {
+    places += rows->segments.size();
+    taken += rows->segments.size() -
+             static_cast<size_t>(std::count(rows->segments.begin(), rows->segments.end(), 0));
+  }
+  return places > 0 ? std::optional(static_cast<double>(taken) / static_cast<double>(places)) : std::nullopt;
 }
 
 std::shared_ptr<const TokenRows> TextTokens::rows(const DocumentSource& source, int64_t length) {

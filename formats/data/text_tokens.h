@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,8 @@ class TextTokens {
   StoredArray stream(const std::string& file, const std::string& named);
   /// Returns the rows of `length` tokens that the source describes, which are made once. Throws like make_rows().
   std::shared_ptr<const TokenRows> rows(const DocumentSource& source, int64_t length);
+  /// The share of all rows so far that is no padding; nullopt if there are none.
+  std::optional<double> filled() const;
 
  private:
   std::string usual_;
