@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+
 #include "formats/tokenizer/code_points.h"
 
 namespace mtfc {
@@ -63,35 +65,67 @@ std::vector<uint32_t> units_of(std::string_view bytes) {
   return units;
 }
 
-// A unit of a trie that a text leads to, and how many keys are on the way.
-struct TrieNode {
-  uint32_t at;
-  size_t keys;
+// Follows all texts through a trie, whose units may share what comes behind them.
+class TrieCheck {
+ public:
+  TrieCheck(const std::vector<uint32_t>& units, size_t replacements)
+      : units_(units), replacements_(replacements), keys_(units.size(), kUnseen) {}
+
+  void run() {
+    enter(0);
+    while (!open_.empty()) {
+      Node& node = open_.back();
+      const uint32_t at = node.at, next = at ^ offset_of(units_[at]);
+      if (node.byte == 256) {
+        keys_[at] = node.most + (has_leaf(units_[at]) ? 1 : 0);
+        require(keys_[at] <= kMostKeys);
+        open_.pop_back();
+        if (!open_.empty()) open_.back().most = std::max(open_.back().most, keys_[at]);
+        continue;
+      }
+      const uint32_t child = next ^ node.byte;
+      if (label_of(units_[child]) == node.byte++) enter(child);
+    }
+  }
+
+ private:
+  static constexpr int kUnseen = -1, kOpen = -2;
+  static constexpr int kMostKeys = 32;  // of which each begins with the one before
+
+  struct Node {
+    uint32_t at, byte;  // the unit, and the next byte to follow from it
+    int most;           // the keys behind it
+  };
+
+  static void require(bool holds) {
+    if (!holds) throw CharsmapError("the table of characters is damaged");
+  }
+  void enter(uint32_t at) {
+    require(keys_[at] != kOpen);  // A text would never end.
+    if (keys_[at] >= 0) {
+      open_.back().most = std::max(open_.back().most, keys_[at]);
+      return;
+    }
+    const uint32_t next = at ^ offset_of(units_[at]);
+    require((next | 0xFF) < units_.size());
+    require(!has_leaf(units_[at]) || value_of(units_[next]) < replacements_);
+    keys_[at] = kOpen;
+    open_.push_back({at, 0, 0});
+  }
+
+  const std::vector<uint32_t>& units_;
+  const size_t replacements_;  // bytes
+  std::vector<int> keys_;      // by unit: the most keys on a way from there
+  std::vector<Node> open_;
 };
 
 }  // namespace
 
 void check_charsmap(std::string_view bytes) {
-  constexpr size_t kMostKeys = 32;  // of which each begins with the one before
   const std::vector<uint32_t> units = units_of(bytes);
   const std::string_view replacements = bytes.substr(4 + 4 * units.size());
-  const auto require = [](bool holds) {
-    if (!holds) throw CharsmapError("the table of characters is damaged");
-  };
-  require(replacements.ends_with('\0'));
-  std::vector<bool> is_seen(units.size(), false);
-  std::vector<TrieNode> nodes = {{0, 0}};
-  while (!nodes.empty()) {
-    auto [at, keys] = nodes.back();
-    nodes.pop_back();
-    require(!is_seen[at]);
-    is_seen[at] = true;
-    const uint32_t next = at ^ offset_of(units[at]);
-    require((next | 0xFF) < units.size());
-    if (has_leaf(units[at])) require(++keys <= kMostKeys && value_of(units[next]) < replacements.size());
-    for (uint32_t byte = 0; byte < 256; ++byte)
-      if (label_of(units[next ^ byte]) == byte) nodes.push_back({next ^ byte, keys});
-  }
+  if (!replacements.ends_with('\0')) throw CharsmapError("the table of characters is damaged");
+  TrieCheck(units, replacements.size()).run();
 }
 
 Charsmap::Charsmap(std::string_view base64) {

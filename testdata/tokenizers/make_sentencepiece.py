@@ -23,8 +23,9 @@ MODELS = {
     "t5": ["--model_type=unigram", "--vocab_size=400", "--pad_id=0", "--eos_id=1", "--unk_id=2", "--bos_id=-1"],
     "suffix": ["--model_type=unigram", "--vocab_size=600", "--treat_whitespace_as_suffix=true", *IDENTITY],
 }
-# The rules of `t5`, in place of the usual ones, which take 240 KB: from code points to code points.
-RULES = ["3000\t20", "9\t20", "A\t20", "A0\t20", "FB01\t66 69", "2460\t31", "65 301\tE9", "C4\t41 308", "7F\t"]
+# The rules of `t5`, in place of the usual ones, which take 240 KB: from code points to code points. The beginnings of the
+# first four lead to the same units of the table.
+RULES = ["3000\t20", "2000\t20", "2003\t20", "3003\t20", "9\t20", "A\t20", "A0\t20", "FB01\t66 69", "2460\t31", "65 301\tE9", "C4\t41 308", "7F\t"]
 RULES += [f"{code:X}\t{code - 0xFEE0:X}" for code in range(0xFF01, 0xFF5F)]
 
 
