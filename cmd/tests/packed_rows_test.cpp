@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -47,15 +48,23 @@ struct Trained {
   std::map<std::string, std::vector<double>> tensors;
 };
 
+struct TrainedModel {
+  std::string file;
+  std::vector<std::string> outputs;
+};
+
+const TrainedModel kOwn = {
+    "transformer_lm.json",
+    {"loss", "embedding/table/grad", "output/table/grad", "layer_0/self/attention/wk/grad"}};
+
 // The loss and gradients of the first step.
-Trained trained(const ScratchFolder& folder, const std::string& options) {
+Trained trained(const TrainedModel& model, const ScratchFolder& folder, const std::string& options) {
   std::string outputs;
-  const std::vector<std::string> names = {"loss", "embedding/table/grad", "output/table/grad",
-                                          "layer_0/self/attention/wk/grad"};
+  const std::vector<std::string>& names = model.outputs;
   for (size_t i = 0; i < names.size(); ++i)
     outputs += fmt::format(" --output '{}={}/{}.npy'", names[i], folder.path.string(), i);
-  const std::string told = outcome_in_models(
-      fmt::format("$MTFC run transformer_lm.json {} --steps 1 {}{}", kSizes, options, outputs));
+  const std::string told =
+      outcome_in_models(fmt::format("$MTFC run {} {} --steps 1 {}{}", model.file, kSizes, options, outputs));
   CAPTURE(told);
   REQUIRE(told.starts_with("exit 0"));
   Trained found;
@@ -87,13 +96,32 @@ TEST_CASE("packed texts have the loss and the gradients of texts in rows of thei
   const std::string source = fmt::format("tokens=jsonl:{},text=q,answer=a", jsonl);
   for (const std::string kind : {"", "--set rotary=10000", "--set alibi=1"}) {
     CAPTURE(kind);
-    const Trained padded = trained(folder, fmt::format("{} --set batch=12 --input '{}'", kind, source));
+    const Trained padded = trained(kOwn, folder, fmt::format("{} --set batch=12 --input '{}'", kind, source));
     const std::string packed = fmt::format("{} --set batch=5 --input '{},pack=yes'", kind, source);
-    check_near(trained(folder, packed), padded);
+    check_near(trained(kOwn, folder, packed), padded);
     for (const char* layout : {"--mesh a:2 --layout batch:a", "--mesh a:2 --layout length:a",
                                "--mesh a:2,b:2 --simulate --layout heads:a,memory_length:b,vocab:b",
                                "--mesh a:3 --simulate --layout batch:a,zero:3"})
-      check_near(trained(folder, packed + " " + layout), padded);
+      check_near(trained(kOwn, folder, packed + " " + layout), padded);
+  }
+}
+
+TEST_CASE("families of published models take packed texts as well") {
+  const ScratchFolder folder;
+  const std::string source =
+      fmt::format("--input 'tokens=jsonl:{},text=q,answer=a", folder.write("texts.jsonl", texts()));
+  for (const std::string family : {"llama", "mistral --set window=5", "qwen2", "qwen3"}) {
+    CAPTURE(family);
+    const TrainedModel model = {
+        "families/" + family.substr(0, family.find(' ')) + ".json",
+        {"loss", "model/embedding/table/grad", "model/layer_0/attention/k/weight/grad",
+         "model/layer_1/mlp/up/weight/grad"}};
+    const std::string options = family.substr(std::min(family.find(' '), family.size())) +
+                                " --set attention_heads=4 --set deviation=0.5 ";
+    const Trained padded = trained(model, folder, options + "--set batch=12 " + source + "'");
+    const std::string packed = options + "--set batch=5 " + source + ",pack=yes'";
+    check_near(trained(model, folder, packed), padded);
+    check_near(trained(model, folder, packed + " --mesh a:2 --layout length:a"), padded);
   }
 }
 
