@@ -48,7 +48,7 @@ PlacedTensors placed_tensors(const Program& program, const EntryPoint& entry, co
     if (at == placed.end()) continue;
     if (step.kind() == StepKind::kStart) at->second.collective_s += time.steps[s].seconds;
     if (step.kind() == StepKind::kRing)
-      at->second.collective_s += ring_time(entry, step, {}, mesh, hardware).transfers_s();
+      at->second.collective_s += ring_time(entry, step, KernelTime(), mesh, hardware).transfers_s();
   }
   return placed;
 }

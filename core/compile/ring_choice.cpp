@@ -44,8 +44,11 @@ bool is_faster(const RingCandidate& candidate, const Mesh& mesh, const Hardware&
       collective_time(collective.kind, collective.axes, mesh, sent, hardware).seconds() +
       kernel_time(entry, candidate.product, traffic_of(candidate, candidate.product, mesh), mesh, hardware)
           .seconds();
-  const double turned =
-      ring_time(entry, candidate.ring, traffic_of(candidate, candidate.ring, mesh), mesh, hardware).seconds();
+  const double turned = ring_time(entry, candidate.ring,
+                                  kernel_time(entry, candidate.ring,
+                                              traffic_of(candidate, candidate.ring, mesh), mesh, hardware),
+                                  mesh, hardware)
+                            .seconds();
   return turned < kClearlyFaster * apart;
 }
 

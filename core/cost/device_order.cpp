@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/cost/kernel_time.h"
+
 namespace mtfc {
 namespace {
 
@@ -41,14 +43,15 @@ std::optional<ProposedOrder> propose_device_order(const Program& program, const 
                                                   const Hardware& hardware) {
   const Mesh& mesh = program.mesh();
   if (!may_be_reordered(mesh, hardware)) return std::nullopt;
-  double best = kWorthwhile * predicted_time(program, entry, counts, hardware).step_s;
+  const std::vector<KernelTime> kernels = kernel_times(entry, mesh, hardware);
+  double best = kWorthwhile * predicted_time(program, entry, counts, hardware, kernels).step_s;
   std::optional<ProposedOrder> proposed;
   Program reordered = program;
   AxisList axes(mesh.axes().size());
   std::iota(axes.begin(), axes.end(), 0);
   while (std::next_permutation(axes.begin(), axes.end())) {
     reordered.layout.mesh = Mesh(mesh.axes(), order_along(mesh, axes));
-    const double step_s = predicted_time(reordered, entry, counts, hardware).step_s;
+    const double step_s = predicted_time(reordered, entry, counts, hardware, kernels).step_s;
     if (step_s >= best) continue;
     best = step_s;
     proposed = ProposedOrder{{}, reordered.mesh().device_order(), step_s};

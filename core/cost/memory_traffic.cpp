@@ -78,6 +78,10 @@ class TouchedMemory {
   // Appends the parts of [begin, end), each with the bytes touched since it was touched last.
   void look(int64_t begin, int64_t end, bool writes, int64_t time, std::vector<MemoryAccess>& found) {
     if (begin >= end) return;
+    if (const Touch* whole = part_of(begin, end)) {
+      found.push_back({end - begin, time - whole->time, writes});
+      return;
+    }
     split(begin);
     split(end);
     int64_t at = begin;
@@ -91,6 +95,10 @@ class TouchedMemory {
 
   void touch(int64_t begin, int64_t end, int64_t time) {
     if (begin >= end) return;
+    if (Touch* whole = part_of(begin, end)) {
+      whole->time = time;
+      return;
+    }
     split(begin);
     split(end);
     touched_.erase(touched_.lower_bound(begin), touched_.lower_bound(end));
@@ -101,6 +109,12 @@ class TouchedMemory {
   struct Touch {
     int64_t end, time;
   };
+
+  // The part from `begin` to `end`, or nullptr if no part is just that.
+  Touch* part_of(int64_t begin, int64_t end) {
+    const auto at = touched_.find(begin);
+    return at != touched_.end() && at->second.end == end ? &at->second : nullptr;
+  }
 
   void split(int64_t at) {
     auto after = touched_.upper_bound(at);
@@ -127,7 +141,10 @@ class Walk {
 
   // Runs the program twice, and each loop twice: the second time finds memory as the first time has left it.
   std::vector<std::vector<MemoryAccess>> run() {
-    for (int time = 0; time < 2; ++time) steps(0, entry_.steps.size());
+    for (const bool looks : {false, true}) {
+      looks_ = looks;
+      steps(0, entry_.steps.size());
+    }
     return std::move(traffic_);
   }
 
@@ -152,7 +169,8 @@ class Walk {
     traffic_[s].clear();
     const int64_t begin = memory_.now();
     for (const Access& access : accesses_[s]) {
-      memory_.look(offset(access), offset(access) + access.bytes, access.writes, begin, traffic_[s]);
+      if (looks_)
+        memory_.look(offset(access), offset(access) + access.bytes, access.writes, begin, traffic_[s]);
       memory_.advance(access.bytes);
     }
     for (const Access& access : accesses_[s])
@@ -163,6 +181,7 @@ class Walk {
   std::vector<std::vector<Access>> accesses_;
   std::vector<std::vector<MemoryAccess>> traffic_;
   TouchedMemory memory_;
+  bool looks_ = false;  // what is found is kept
 };
 
 }  // namespace

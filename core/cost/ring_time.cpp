@@ -12,14 +12,14 @@ double RingTime::seconds() const {
   return one + (members - 1) * std::max(one, turn.seconds());
 }
 
-RingTime ring_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
-                   const Mesh& mesh, const Hardware& hardware) {
+RingTime ring_time(const EntryPoint& entry, const Step& step, const KernelTime& product, const Mesh& mesh,
+                   const Hardware& hardware) {
   const Ring ring(entry, step, mesh);
   const AxisList& axes = ring.action().axes;
   const bool in_place =
       hardware.topology == Topology::kTwoLevel && lies_in_a_node(axes, mesh, hardware.devices_per_node);
   RingTime time;
-  time.product = kernel_time(entry, step, traffic, mesh, hardware);
+  time.product = product;
   time.members = static_cast<double>(ring.members());
   const auto sent = static_cast<double>(in_place ? 0 : ring.largest_cost().bytes_sent);
   time.turn = ring_transfers(axes, mesh, sent, hardware);

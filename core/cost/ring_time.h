@@ -20,8 +20,8 @@ struct RingTime {
   double seconds() const;
 };
 
-/// `traffic` is the step's part of memory_traffic().
-RingTime ring_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
-                   const Mesh& mesh, const Hardware& hardware);
+/// `product` is the kernel_time() of the step.
+RingTime ring_time(const EntryPoint& entry, const Step& step, const KernelTime& product, const Mesh& mesh,
+                   const Hardware& hardware);
 
 }  // namespace mtfc

@@ -39,12 +39,12 @@ const char* bound_of(const CollectiveTime& time) {
 class Clocks {
  public:
   Clocks(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
-         const Hardware& hardware)
+         const Hardware& hardware, const std::vector<KernelTime>& kernels)
       : mesh_(program.mesh()),
         entry_(entry),
         counts_(counts),
         hardware_(hardware),
-        traffic_(memory_traffic(entry, program.mesh())),
+        kernels_(kernels),
         times_(repetitions(entry)),
         done_(entry.steps.size()),
         pending_(entry.steps.size()) {
@@ -93,7 +93,7 @@ class Clocks {
   }
 
   void run_kernel(size_t s) {
-    const KernelTime time = kernel_time(entry_, entry_.steps[s], traffic_[s], mesh_, hardware_);
+    const KernelTime& time = kernels_[s];
     const auto runs = static_cast<double>(times_[s]);
     const double operations = runs * time.peak_s;
     const double memory = runs * static_cast<double>(time.bytes) / hardware_.memory_bandwidth.most();
@@ -108,7 +108,7 @@ class Clocks {
 
   // Its transfers begin when the network is free.
   void run_ring(size_t s) {
-    const RingTime time = ring_time(entry_, entry_.steps[s], traffic_[s], mesh_, hardware_);
+    const RingTime time = ring_time(entry_, entry_.steps[s], kernels_[s], mesh_, hardware_);
     const auto runs = static_cast<double>(times_[s]);
     const double sent = (time.members - 1) * time.turn.ideal_s;
     roofline_.operations += runs * time.product.peak_s;
@@ -178,7 +178,7 @@ class Clocks {
   const EntryPoint& entry_;
   const std::vector<StepCount>& counts_;
   const Hardware& hardware_;
-  const std::vector<std::vector<MemoryAccess>> traffic_;  // by step
+  const std::vector<KernelTime>& kernels_;  // by step
   const std::vector<int64_t> times_;
   std::vector<double> done_;     // when the collective of a start ends
   std::vector<double> pending_;  // the time that the collective of a start takes in its wait
@@ -199,7 +199,25 @@ double useful_seconds_at_peak(const Mesh& mesh, const EntryPoint& entry, const H
 
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                         const Hardware& hardware) {
-  return Clocks(program, entry, counts, hardware).run();
+  return predicted_time(program, entry, counts, hardware, kernel_times(entry, program.mesh(), hardware));
+}
+
+std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, const Hardware& hardware) {
+  const std::vector<std::vector<MemoryAccess>> traffic = memory_traffic(entry, mesh);
+  std::vector<KernelTime> times(entry.steps.size());
+  for (size_t s = 0; s < times.size(); ++s) {
+    const Step& step = entry.steps[s];
+    const StepKind kind = step.kind();
+    if (kind == StepKind::kKernel || kind == StepKind::kFused || kind == StepKind::kSlice ||
+        kind == StepKind::kRing)
+      times[s] = kernel_time(entry, step, traffic[s], mesh, hardware);
+  }
+  return times;
+}
+
+TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                        const Hardware& hardware, const std::vector<KernelTime>& kernels) {
+  return Clocks(program, entry, counts, hardware, kernels).run();
 }
 
 }  // namespace mtfc

@@ -19,6 +19,7 @@
 
 namespace mtfc {
 
+struct KernelTime;
 struct StepCount;
 
 /// The time of one step of a program, all of its runs together. The wait for a collective has the time left
@@ -57,6 +58,14 @@ struct TimeCost {
 /// `counts` are predicted_counts() of `entry`, or those of a run.
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                         const Hardware& hardware);
+
+/// By step, the times of kernels and of the products of rings; nothing for other steps. The order of the mesh's devices
+/// does not matter.
+std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, const Hardware& hardware);
+
+/// The same prediction, for which the kernel_times() of `entry` are known.
+TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                        const Hardware& hardware, const std::vector<KernelTime>& kernels);
 
 /// The seconds that the products which `entry` needs take if all devices share them and compute at the peak rate of
 /// their dtype. Over the time of a step, this is its efficiency (MFU). 0 if nothing is multiplied.
