@@ -17,6 +17,12 @@ ProgressListener::~ProgressListener() {
   listener = outer_;
 }
 
+std::function<void(const WorkPart&)> teller_of_thread() {
+  return [to = listener, larger = larger_work](const WorkPart& part) {
+    if (to) (*to)({larger + part.what, part.done, part.all, part.things});
+  };
+}
+
 void tell_progress(const WorkPart& part) {
   if (listener) (*listener)({larger_work + part.what, part.done, part.all, part.things});
 }

@@ -30,6 +30,9 @@ class ProgressListener {
   const std::function<void(const WorkPart&)>* outer_;
 };
 
+/// Tells what it is given as this thread would now. Other threads may call it while what listens to this one is there.
+std::function<void(const WorkPart&)> teller_of_thread();
+
 /// Called by work that may take seconds, now and then. Does nothing if nobody listens.
 void tell_progress(const WorkPart& part);
 

@@ -15,6 +15,10 @@ StopScope::~StopScope() {
   innermost = outer_;
 }
 
+const std::function<bool()>* stops_of_thread() {
+  return innermost;
+}
+
 void check_stop() {
   if (innermost && (*innermost)()) throw Stopped{};
 }

@@ -21,6 +21,9 @@ class StopScope {
   const std::function<bool()>* outer_;
 };
 
+/// The function that check_stop() asks in this thread, or nullptr.
+const std::function<bool()>* stops_of_thread();
+
 /// Called now and then by work that may take seconds. Throws Stopped if the scope of this thread says so; does nothing
 /// without a scope.
 void check_stop();

@@ -11,12 +11,12 @@
 
 #include "core/compile/memory_bound.h"
 #include "core/cost/cost.h"
+#include "core/diagnostics/parallel.h"
 #include "core/diagnostics/stop.h"
 #include "core/model/annotations.h"
 #include "core/model/check_layout.h"
 #include "core/model/entry_points.h"
 #include "core/model/zero_stage.h"
-#include "core/search/parallel.h"
 #include "core/tensors/division.h"
 
 namespace mtfc {

@@ -13,9 +13,9 @@
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/parallel.h"
 #include "core/diagnostics/stop.h"
 #include "core/search/fewer_devices.h"
-#include "core/search/parallel.h"
 #include "core/search/plain_layouts.h"
 #include "core/search/search_tree.h"
 

@@ -4,9 +4,9 @@
 #include <tuple>
 
 #include "core/cost/cost.h"
+#include "core/diagnostics/parallel.h"
 #include "core/diagnostics/stop.h"
 #include "core/search/layout_ranking.h"
-#include "core/search/parallel.h"
 
 namespace mtfc {
 namespace {
