@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <memory>
+#include <thread>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
@@ -17,6 +18,7 @@
 #include "cmd/options/reshard_limit.h"
 #include "cmd/options/text_output.h"
 #include "cmd/terminal/work_watch.h"
+#include "core/diagnostics/parallel.h"
 #include "core/model/entry_points.h"
 #include "formats/program/program_writer.h"
 
@@ -79,6 +81,7 @@ void add_dumps(const Options& options, CompileOptions& compile_options) {
 
 int run(const Options& options) {
   const WorkWatch watch(std::cerr, status_place(options.model.quiet));
+  const ThreadScope threads(std::thread::hardware_concurrency());
   const std::string form = form_of(options);
   require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "cmd/batch/batch_file.h"
 #include "cmd/command.h"
@@ -23,6 +24,7 @@
 #include "cmd/terminal/work_watch.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
+#include "core/diagnostics/parallel.h"
 #include "core/model/entry_points.h"
 #include "core/program/node_traffic.h"
 #include "formats/layout/mesh_choices.h"
@@ -326,6 +328,7 @@ std::string command_of(const CommandLine& line) {
 
 int run(const Options& options) {
   const WorkWatch watch(std::cerr, status_place(options.model.quiet));
+  const ThreadScope threads(std::thread::hardware_concurrency());
   for (const LayoutFlags& flags : paired(options))
     require_one_reader(options.hardware, options.model.model, flags.layout);
   const std::string format = format_of(options);

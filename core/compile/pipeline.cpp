@@ -13,6 +13,7 @@
 #include "core/compile/ring_names.h"
 #include "core/compile/variable_placement.h"
 #include "core/cost/cost.h"
+#include "core/diagnostics/parallel.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/check_layout.h"
@@ -222,9 +223,17 @@ ChosenPlan deciding_plan(const Compilation& compilation, const CompileOptions& o
                        {options.hardware, way}, nullptr, &shared);
 }
 
+// True if the plan of `entry`, decode, decides how the caches are split that encode fills.
+bool decides_caches(const Compilation& compilation, const CompileOptions& options, const std::string& entry) {
+  return entry == "decode" && has_encode_entry(compilation.model) && is_wanted("encode", options) &&
+         !compilation.by_rules();
+}
+
 // Compiles with one plan for each entry point. If not all shardings of variables are stated, the plan of the deciding
-// entry point is chosen first, unless `choice` has it, and decides them.
-Program compile_chosen(const Compilation& compilation, const CompileOptions& options, const Choice& choice) {
+// entry point is chosen first, unless `choice` has it, and decides them. `known`: the deciding entry point, if it has
+// been compiled by that plan already.
+Program compile_chosen(const Compilation& compilation, const CompileOptions& options, const Choice& choice,
+                       std::optional<EntryPoint> known = std::nullopt) {
   const auto& [model, layout, split, annotations, plan, prepared] = compilation;
   const std::vector<std::string> entries = entries_of(model, options);
   Program program;
@@ -233,9 +242,9 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   PassRunner passes(program, split, options, compilation.by_rules());
   Shardings variables = stated_variables(compilation);
   std::vector<std::string> warnings;
-  const auto chosen = [&](const std::string& name, const ChosenPlan* known) {
+  const auto chosen = [&](const std::string& name, const ChosenPlan* own) {
     ChosenPlan made =
-        passes.choose(prepared.entry(name).graph, variables, {options.hardware, choice.way}, known);
+        passes.choose(prepared.entry(name).graph, variables, {options.hardware, choice.way}, own);
     if (!made.is_complete) warnings.push_back(early_end_warning(name, figures_of(made)));
     return made;
   };
@@ -256,17 +265,16 @@ Program compile_chosen(const Compilation& compilation, const CompileOptions& opt
   for (const ProgramVariable& variable : program.variables)
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
-    // The plan of decode decides how the caches are split that encode fills.
-    const bool decides_caches = entries[i] == "decode" && has_encode_entry(model) &&
-                                is_wanted("encode", options) && !compilation.by_rules();
-    if (!is_wanted(entries[i], options) && !decides_caches) continue;
+    const bool decides_further = decides_caches(compilation, options, entries[i]);
+    if (!is_wanted(entries[i], options) && !decides_further) continue;
     ChosenPlan own =
         i == deciding && first ? *std::exchange(first, std::nullopt) : chosen(entries[i], nullptr);
-    if (decides_caches) variables.insert(own.variables.begin(), own.variables.end());
+    if (decides_further) variables.insert(own.variables.begin(), own.variables.end());
     if (!is_wanted(entries[i], options)) continue;
-    std::vector<VariableDecl> caches = caches_of(model, entries[i]);
-    program.entry_points.push_back(
-        passes.lower_plan(std::move(own), prepared.entry(entries[i]).useful, bytes, std::move(caches)));
+    program.entry_points.push_back(i == deciding && known
+                                       ? *std::move(known)
+                                       : passes.lower_plan(std::move(own), prepared.entry(entries[i]).useful,
+                                                           bytes, caches_of(model, entries[i])));
   }
   program.warnings.insert(program.warnings.end(), warnings.begin(), warnings.end());
   warn_of_open_loops(program);
@@ -288,56 +296,104 @@ std::vector<PlanWay> ways_to_choose(bool by_rules) {
 // nothing to choose, one plan is enough.
 std::vector<Choice> choices_for(const Compilation& compilation, const CompileOptions& options,
                                 const std::string& deciding) {
-  std::vector<Choice> choices;
+  const std::vector<PlanWay> ways = ways_to_choose(compilation.by_rules());
+  std::vector<std::optional<ChosenPlan>> plans(ways.size());
+  const auto is_last = [&](size_t way) {
+    return compilation.by_rules() && plans[way] && !plans[way]->is_free;
+  };
   std::shared_ptr<const PlanSpace> shared;
-  for (const PlanWay& way : ways_to_choose(compilation.by_rules())) {
-    if (!choices.empty() && options.ends_choice && options.ends_choice()) break;
-    Choice choice{way};
+  const auto choose = [&](size_t way, std::shared_ptr<const PlanSpace> space) {
     try {
-      choice.plan = deciding_plan(compilation, options, deciding, way, shared);
+      plans[way] = deciding_plan(compilation, options, deciding, ways[way], space);
     } catch (const UserError&) {
-      continue;
+      return;
     }
+    if (way == 0) shared = std::move(space);
+  };
+  choose(0, nullptr);
+  if (!is_last(0))
+    each_in_parallel(ways.size() - 1, [&](size_t i) {
+      if (!plans[0] || !options.ends_choice || !options.ends_choice()) choose(i + 1, shared);
+    });
+  std::vector<Choice> choices;
+  for (size_t way = 0; way < ways.size(); ++way) {
+    if (!plans[way]) continue;
     const auto is_same = [&](const Choice& other) {
-      return is_decided_alike(choice.plan->entry, other.plan->entry);
+      return is_decided_alike(plans[way]->entry, other.plan->entry);
     };
     if (std::any_of(choices.begin(), choices.end(), is_same)) continue;
-    choices.push_back(std::move(choice));
-    if (compilation.by_rules() && !choices.back().plan->is_free) break;
+    const bool ends = is_last(way);
+    choices.push_back({ways[way], std::move(plans[way])});
+    if (ends) break;
   }
   return choices;
+}
+
+// The deciding entry point by several plans.
+struct Trials {
+  std::vector<double>
+      seconds;      // that a step is predicted to take by each plan; infinite if it cannot be compiled
+  size_t best = 0;  // the first of the fastest plans
+  std::optional<EntryPoint> step = {};  // by it; nothing if none can be compiled
+
+  // The plans that can be compiled, the fastest first.
+  std::vector<size_t> order() const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < seconds.size(); ++i)
+      if (seconds[i] < std::numeric_limits<double>::infinity()) found.push_back(i);
+    std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) { return seconds[a] < seconds[b]; });
+    return found;
+  }
+};
+
+Trials tried(const Compilation& compilation, const CompileOptions& options,
+             const std::vector<Choice>& choices) {
+  Trials trials{std::vector<double>(choices.size(), std::numeric_limits<double>::infinity())};
+  std::mutex mutex;
+  each_in_parallel(choices.size(), [&](size_t i) {
+    if (options.ends_choice && options.ends_choice()) {
+      const std::lock_guard lock(mutex);
+      if (trials.step) return;
+    }
+    try {
+      Program program = compile_chosen(compilation, options, choices[i]);
+      EntryPoint& step = program.entry_points.front();
+      const double seconds =
+          predicted_time(program, step, predicted_counts(program, step), *options.hardware).step_s;
+      const std::lock_guard lock(mutex);
+      trials.seconds[i] = seconds;
+      if (trials.step && std::pair(seconds, i) >= std::pair(trials.seconds[trials.best], trials.best)) return;
+      trials.best = i;
+      trials.step = std::move(step);
+    } catch (const UserError&) {
+      // A plan that cannot be compiled is passed over. If none can, the compilation by the plan of least cost says what
+      // is wrong.
+    }
+  });
+  return trials;
 }
 
 // Compiles with the plan of least cost. With hardware, several plans are chosen, and the one with the shortest
 // predicted step is taken.
 Program compile_best(const Compilation& compilation, const CompileOptions& options) {
   const std::optional<PlanWay>& decided = compilation.plan.way;
-  Choice taken{decided.value_or(PlanWay())};
-  if (decided || !options.hardware) return compile_chosen(compilation, options, taken);
+  const Choice least{decided.value_or(PlanWay())};
+  if (decided || !options.hardware) return compile_chosen(compilation, options, least);
   const std::vector<std::string> entries = entries_of(compilation.model, options);
-  const std::string& deciding = entries[deciding_index(compilation, options, entries)];
   CompileOptions trial = options.unwatched();
-  if (!compilation.by_rules()) trial.entries = {deciding};
-  std::vector<Choice> choices = choices_for(compilation, trial, deciding);
+  trial.entries = {entries[deciding_index(compilation, options, entries)]};
+  const std::vector<Choice> choices = choices_for(compilation, trial, trial.entries[0]);
   if (choices.size() == 1) return compile_chosen(compilation, options, choices.front());
-  std::optional<Program> best;
-  double shortest = std::numeric_limits<double>::infinity();
-  for (Choice& choice : choices) try {
-      if (best && options.ends_choice && options.ends_choice()) break;
-      Program program = compile_chosen(compilation, trial, choice);
-      const EntryPoint& step = *program.find(deciding);
-      const double seconds =
-          predicted_time(program, step, predicted_counts(program, step), *options.hardware).step_s;
-      if (seconds >= shortest) continue;
-      shortest = seconds;
-      taken = std::move(choice);
-      best = std::move(program);
+  Trials trials = tried(compilation, trial, choices);
+  for (const size_t i : trials.order()) try {
+      const bool is_known = i == trials.best && !options.is_watched();
+      return compile_chosen(compilation, options, choices[i],
+                            is_known ? std::move(trials.step) : std::nullopt);
     } catch (const UserError&) {
-      // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,
-      // says what is wrong.
+      // By rules, entry points that cannot be compiled by this plan may be by the next one.
+      if (!compilation.by_rules()) throw;
     }
-  if (best && options.entries == trial.entries && !options.is_watched()) return *std::move(best);
-  return compile_chosen(compilation, options, taken);
+  return compile_chosen(compilation, options, least);
 }
 
 }  // namespace
