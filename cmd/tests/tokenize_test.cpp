@@ -57,13 +57,14 @@ TEST_CASE("ids by a model of sentencepiece") {
   const ScratchFolder folder;
   const std::string model = fmt::format("{}/testdata/tokenizers/llama.model", kSourceFolder);
   folder.write("tokenizer.model", contents(model));
-  folder.write("x.txt", "layout");
+  folder.write("x.txt", "layout zebra");
   const std::string ids = outcome(folder, "--tokenizer . x.txt").substr(8);
   CHECK(ids.find(',') != std::string::npos);
-  CHECK(outcome(folder, "--tokenizer tokenizer.model --text layout --special --end '</s>'") ==
+  CHECK(outcome(folder, "--tokenizer tokenizer.model --text 'layout zebra' --special --end '</s>'") ==
         "exit 0: 1," + ids.substr(0, ids.size() - 1) + ",2\n");
-  CHECK(outcome(folder, "--tokenizer - --text layout <tokenizer.model") == "exit 0: " + ids);
-  CHECK(outcome(folder, "--tokenizer . --decode " + ids.substr(0, ids.size() - 1)) == "exit 0: layout\n");
+  CHECK(outcome(folder, "--tokenizer - --text 'layout zebra' <tokenizer.model; true") == "exit 0: " + ids);
+  CHECK(outcome(folder, "--tokenizer . --decode " + ids.substr(0, ids.size() - 1)) ==
+        "exit 0: layout zebra\n");
   folder.write("tokenizer.json", kLetters);  // counts first
   CHECK(outcome(folder, "--tokenizer . --text ab") == "exit 0: 258\n");
   folder.write("cut.model", contents(model).substr(0, 5000));
