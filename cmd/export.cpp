@@ -14,6 +14,7 @@
 #include "cmd/running/weights.h"
 #include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/error.h"
+#include "runtime/processes/processes.h"
 
 namespace mtfc {
 namespace {
@@ -24,15 +25,17 @@ struct Options {
   ExportOptions exports;
 };
 
-// The values of the files, which are mapped and not read as a whole.
+// The values of the files, which are mapped and not held in memory. Throws RunError for a damaged checkpoint.
 VariableReader reader_of(const ExportedModel& model, const Options& options) {
   NameMap map(options.maps);
   map.add_of_model(model.form.rules);
   std::vector<const VariableDecl*> variables;
   for (const VariableDecl& variable : model.variables) variables.push_back(&variable);
+  VariableValues found = read_weights(variables, options.loads, map);
+  Processes processes = Processes::alone();
+  require_intact(processes, found);
   std::map<std::string, StoredArray> values;
-  for (auto& [v, array] : read_weights(variables, options.loads, map))
-    values.emplace(variables[v]->name, std::move(array));
+  for (auto& [v, array] : found) values.emplace(variables[v]->name, std::move(array));
   return [values = std::move(values)](const std::string& variable) { return values.at(variable); };
 }
 

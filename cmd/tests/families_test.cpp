@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cmd/files/files.h"
+#include "cmd/testing/published_models.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
@@ -28,16 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kReference = std::string(kSourceFolder) + "/testdata/families/";
-
-// The folders of models, each with a config.json.
-std::vector<std::string> models() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kReference))
-    if (entry.is_directory()) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+const std::string kReference = families_folder();
 
 std::vector<float> numbers(const std::string& path) {
   const StoredArray array = read_npy(path);
@@ -110,9 +102,9 @@ float difference(const std::string& name, const std::string& layout) {
 }  // namespace
 
 TEST_CASE("published models give the logits of their papers, under several layouts") {
-  REQUIRE(models().size() > 10);
+  REQUIRE(published_models().size() > 10);
   size_t number = static_cast<size_t>(getpid());
-  for (const std::string& name : models()) {
+  for (const std::string& name : published_models()) {
     CAPTURE(name);
     CHECK(difference(name, "") < 1e-4);
     const char* const classes = reads_text(name) ? "vocab" : "classes";
@@ -127,7 +119,7 @@ TEST_CASE("published models give the logits of their papers, under several layou
 }
 
 TEST_CASE("published models generate the tokens that are likeliest in their papers") {
-  for (const std::string& name : models()) {
+  for (const std::string& name : published_models()) {
     CAPTURE(name);
     const std::string model = kReference + name;
     if (!fs::exists(model + "/greedy.npy")) continue;  // BERT and ViT do not generate
@@ -191,7 +183,7 @@ TEST_CASE("every published model compiles under every preset, also on 512 device
   const char* const cases = std::getenv("MTFC_CASES");
   const size_t count = cases ? std::stoul(cases) : 2;
   size_t next = static_cast<size_t>(getpid());
-  for (const std::string& name : models()) {
+  for (const std::string& name : published_models()) {
     std::string some;
     for (size_t i = 0; i < count; ++i) some += layouts[next++ % layouts.size()];
     CAPTURE(name);
