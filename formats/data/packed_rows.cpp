@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <exception>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <thread>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/parallel.h"
 #include "core/diagnostics/progress.h"
 #include "core/tensors/random_bits.h"
 #include "formats/data/joined_array.h"
@@ -29,30 +27,14 @@ struct DocumentTokens {
   size_t answer = 0;
 };
 
-// Calls `work` for every index below `count`, on several threads; one of the exceptions is thrown again.
+// Calls `work` for every index below `count`, on all cores.
 void for_each_index(size_t count, const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next = 0;
-  std::exception_ptr error;
-  std::mutex mutex;  // guards `error`
-  const auto take_chunks = [&](bool tells) {
-    try {
-      for (size_t begin = next.fetch_add(kChunk); begin < count; begin = next.fetch_add(kChunk)) {
-        for (size_t i = begin; i < std::min(count, begin + kChunk); ++i) work(i);
-        if (tells)
-          tell_progress({"making tokens", static_cast<int64_t>(begin), static_cast<int64_t>(count), "texts"});
-      }
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(mutex);
-      error = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  const size_t wanted = std::min<size_t>(std::thread::hardware_concurrency(), count / (4 * kChunk));
-  for (size_t i = 1; i < wanted; ++i) threads.emplace_back(take_chunks, false);
-  take_chunks(true);
-  for (std::thread& thread : threads) thread.join();
-  if (error) std::rethrow_exception(error);
+  const size_t chunks = (count + kChunk - 1) / kChunk;
+  each_in_parallel(chunks, std::thread::hardware_concurrency(), [&](size_t chunk) {
+    const size_t begin = chunk * kChunk;
+    for (size_t i = begin; i < std::min(count, begin + kChunk); ++i) work(i);
+    tell_progress({"making tokens", static_cast<int64_t>(begin), static_cast<int64_t>(count), "texts"});
+  });
 }
 
 // A token by its name, or by its id.
