@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFileEnding = ".gguf";
 
-// What config.json calls the types, and files of safetensors.
+// The names that config.json and files of safetensors have for the types.
 struct NamedType {
   ExportType type;
   const char* config;

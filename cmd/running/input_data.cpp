@@ -40,7 +40,7 @@ const InputDecl& input_named(const Program& program, const std::string& name, co
                   did_you_mean(name, all_names(program.inputs)));
 }
 
-// Where the data of an input comes from.
+// The source of an input's data, and the place that names it.
 struct InputSource {
   const InputDecl* input = nullptr;
   std::string spec;

@@ -60,7 +60,7 @@ void take_scales(std::vector<Safetensors>& files) {
       array.scales = std::make_shared<const BlockScales>(BlockScales{found->second, shape[1]});
       scales.erase(found);
     }
-  // Those of no f8 matrix are tensors like others.
+  // Scales that belong to no f8 matrix are tensors like others.
   for (auto& [name, array] : scales)
     files.front().tensors.emplace(name + std::string(kEnding), std::move(array));
 }

@@ -241,7 +241,7 @@ TEST_CASE("a part of the variables is loaded if the user says so, and the run sa
   CHECK(partly.text.find("--load-partly: 2 variables keep their initial values: 'model/norm/scale' and "
                          "'model/output/weight'; a tensor is left out: 'other'\n") != std::string::npos);
   CHECK(run("--load-partly -q").text.empty());
-  // What there is must fit.
+  // A tensor that is there must fit.
   CHECK(run("--load-partly --set d_ff=45").code == 1);
 }
 

@@ -16,9 +16,9 @@
 
 namespace mtfc {
 
-/// What a node has of each kind. Its operands are the results to be, the targets, and other tensors that the backward
-/// part reads, in this order; the leaves of that part are named by leaf_name, and those behind the operands are the
-/// gradients of the results. Its results are the gradients of the targets.
+/// The numbers of a node's results and targets. Its operands are the results to be, the targets, and other tensors
+/// that the backward part reads, in this order; the leaves of that part are named by leaf_name, and those behind the
+/// operands are the gradients of the results. Its results are the gradients of the targets.
 struct CustomGradientCounts {
   size_t results = 0, targets = 0;
 };

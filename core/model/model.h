@@ -134,7 +134,7 @@ struct TrainOutput {
   size_t position;   // among all outputs
 };
 
-/// What the variables are called in published files of weights.
+/// The names and shapes that the variables have in published files of weights.
 struct PublishedForm {
   std::vector<std::string> rules;   // FROM=TO
   std::vector<std::string> merged;  // dimensions that these files keep as one where they follow each other

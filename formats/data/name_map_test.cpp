@@ -165,7 +165,7 @@ TEST_CASE("the inverse of a map gives variables their names and shapes in files"
                                          variable("l_0/up", {experts, kv, model}), variable("l_0/other", {})};
   const std::vector<std::string> rules = {"h.*.*_proj.* = l_*/*/*", "h.*.q_norm = l_*/q_norm/scale",
                                           "h.*.experts.#.up = l_*/up[#]", "h.*.kv.bias ="};
-  // Of the rules that could name l_0/q_norm/scale, the one counts that says most of it.
+  // Several rules could name l_0/q_norm/scale; the one that says most of it counts.
   CHECK(published_text(rules, all, {"heads", "kv"}) ==
         "h.0.q_proj.weight[6, 5] = l_0/q/weight\n"
         "h.0.k_proj.weight[6, 5] = l_0/k/weight\n"

@@ -34,7 +34,7 @@ inline constexpr auto kEnumNames<RowPart> =
                                       {RowPart::kSegments, "segments"},
                                       {RowPart::kPositions, "positions"}});
 
-/// What happens to a document with more tokens than a row.
+/// The ways to treat a document with more tokens than a row.
 enum class LongDocument { kRefused, kCut, kSplit };
 
 /// The rows of some documents, however they are used.
