@@ -111,8 +111,7 @@ class GgufPlan {
   // The first of the ids that config.json has under a key.
   void add_token(const std::string& key) {
     const JsonValue model = parse_json(model_.source.text, model_.source.file);
-    const JsonValue* const import = model.find("import");
-    const JsonValue* const config = import ? import->find("config") : nullptr;
+    const JsonValue* const config = imported_config(model);
     const JsonValue* id = config ? config->find(key) : nullptr;
     if (id && id->kind == JsonKind::kArray && !id->items.empty()) id = &id->items.front();
     if (id && id->kind == JsonKind::kNumber && id->integer().value_or(-1) >= 0 && !model_.tokenizer.empty())
@@ -122,10 +121,12 @@ class GgufPlan {
   // Rotary positions that are scaled: all alike, or by factors for each pair of elements (Llama 3.1).
   void add_rotations(ExportedFile& file) {
     const double factor = value("rope_factor"), low = value("rope_low"), high = value("rope_high");
+    for (const char* other : {"rope_ramp", "rope_stretched", "rope_dynamic"})
+      if (value(other) != 0)
+        throw UserError(
+            "rotary positions that are scaled by YaRN, LongRoPE or dynamically can't be written as .gguf",
+            "export a folder instead");
     if (factor == 1) return;
-    if (value("rope_ramp") != 0)
-      throw UserError("rotary positions that are scaled by YaRN can't be written as .gguf",
-                      "export a folder instead");
     if (high == 0) {
       header_.add_text(architecture_ + ".rope.scaling.type", "linear");
       header_.add_f32(architecture_ + ".rope.scaling.factor", static_cast<float>(factor));

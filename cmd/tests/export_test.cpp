@@ -253,6 +253,8 @@ TEST_CASE("exports that can't be are refused before anything is computed") {
   refused(fmt::format("export {} -o {} --export-dtype f64", original, folder / "a.gguf"), ".gguf has no f64");
   refused(fmt::format("export {}bloom -o {}", kFamilies, folder / "a.gguf"),
           "models of the family 'bloom' can't be written as .gguf");
+  refused(fmt::format("export {}llama_dynamic -o {}", kFamilies, folder / "a.gguf"),
+          "can't be written as .gguf");
   refused(fmt::format("export {}/models/mnist.json --load {} -o {}", kSourceFolder, original, folder / "m"),
           "is of no known family of published models");
   refused(fmt::format("run {}/models/mnist.json --export {}", kSourceFolder, folder / "m"),

@@ -180,7 +180,7 @@ struct ConfigOrigin {
 ConfigOrigin origin_of(std::string_view text, const std::string& file, const FamilyFiles& families) {
   const JsonValue model = parse_json(text, file);
   const JsonValue* const import = model.find("import");
-  const JsonValue* config = import && import->kind == JsonKind::kObject ? import->find("config") : nullptr;
+  const JsonValue* config = imported_config(model);
   const JsonValue* family = config ? config->find(kFamilyKey) : import ? model.find("name") : nullptr;
   if (!family ||
       std::find(families.names.begin(), families.names.end(), family->text) == families.names.end())
@@ -216,10 +216,14 @@ void require_stated(const FamilyRules& rules, const ConfigSource& model, const M
 
 }  // namespace
 
+const JsonValue* imported_config(const JsonValue& model) {
+  const JsonValue* const import = model.find("import");
+  return import && import->kind == JsonKind::kObject ? import->find("config") : nullptr;
+}
+
 std::string stated_dtype(std::string_view text, const std::string& file) {
   const JsonValue model = parse_json(text, file);
-  const JsonValue* const import = model.find("import");
-  const JsonValue* const config = import ? import->find("config") : nullptr;
+  const JsonValue* const config = imported_config(model);
   for (const char* key : {"dtype", "torch_dtype"})
     if (const JsonValue* const stated = config ? config->find(key) : nullptr;
         stated && stated->kind == JsonKind::kString)

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "formats/import/model_import.h"
+#include "formats/json/json_value.h"
 
 namespace mtfc {
 
@@ -27,6 +28,9 @@ struct ConfigSource {
 /// The config.json. `dtype`: that of the weights beside it, as "bfloat16". Throws UserError for a model of no known
 /// family, and for a value that its config.json can't state.
 std::string config_of(const ConfigSource& model, const std::string& dtype, const FamilyFiles& families);
+
+/// The config.json that a model file holds which mtfc import has written; nullptr for another one.
+const JsonValue* imported_config(const JsonValue& model);
 
 /// The dtype that the config.json of a model states for its weights, as "bfloat16"; "" if it states none.
 std::string stated_dtype(std::string_view text, const std::string& file);
