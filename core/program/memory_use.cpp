@@ -10,14 +10,17 @@ bool counts(const Buffer& buffer) {
   return buffer.kind != BufferKind::kVariable;
 }
 
-// The names of all buffers, by buffer.
-IndexedBy<BufferId, std::string> buffer_names(const EntryPoint& entry) {
+// The names of what the buffers hold once `step` has run, by buffer.
+IndexedBy<BufferId, std::string> buffer_names(const EntryPoint& entry, size_t step) {
   IndexedBy<BufferId, std::string> names(entry.buffers.size());
   for (const Value& value : entry.values)
     if (value.buffer != kNoBuffer && names[value.buffer].empty()) names[value.buffer] = value.name;
-  for (const Step& step : entry.steps)
-    if (step.workspace != kNoBuffer && names[step.workspace].empty())
-      names[step.workspace] = "workspace of " + step.name;
+  for (size_t s = 0; s <= step && s < entry.steps.size(); ++s)
+    for (const ValueId id : entry.steps[StepIndex(s)].outputs)
+      if (const Value& value = entry.values[id]; value.buffer != kNoBuffer) names[value.buffer] = value.name;
+  for (const Step& user : entry.steps)
+    if (user.workspace != kNoBuffer && names[user.workspace].empty())
+      names[user.workspace] = "workspace of " + user.name;
   return names;
 }
 
@@ -55,7 +58,7 @@ std::vector<AliveTensor> alive_at(const Program& program, const EntryPoint& entr
                      variable.bytes, 0, last});
   for (const ProgramVariable& cache : entry.caches)
     alive.push_back({cache.decl.name, "cache", cache.bytes, 0, last});
-  const IndexedBy<BufferId, std::string> names = buffer_names(entry);
+  const IndexedBy<BufferId, std::string> names = buffer_names(entry, step);
   for (const BufferId b : entry.buffers.ids()) {
     const Buffer& buffer = entry.buffers[b];
     const auto at = static_cast<int>(step);

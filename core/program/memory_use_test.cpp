@@ -54,4 +54,13 @@ TEST_CASE("what is alive at a step, the largest first") {
   CHECK(alive_at(program, four_steps(), 3).size() == 3);
 }
 
+TEST_CASE("a buffer is called by what it holds at the step") {
+  EntryPoint entry = four_steps();
+  Value later = entry.values[ValueId(0)];
+  later.name = "c";
+  entry.steps[2].outputs = {entry.values.add(later)};
+  CHECK(alive_at({}, entry, 1)[0].name == "a");
+  CHECK(alive_at({}, entry, 2)[0].name == "c");
+}
+
 }  // namespace mtfc::memory_use_test
