@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -28,7 +29,9 @@ class Differentiation {
         in_(in),
         most_(most),
         copies_(copies),
-        contributions_(builder.graph().tensors().size()) {}
+        contributions_(builder.graph().tensors().size()) {
+    find_rounded();
+  }
 
   // `annotations`: of the gradients, or nullptr.
 
@@ -76,6 +79,32 @@ class Differentiation {
     depends_ = std::move(depends);
   }
 
+  // Finds the tensors that are only read to be rounded to bf16, once.
+  void find_rounded() {
+    const Graph& graph = builder_.graph();
+    rounded_ = PerTensor<TensorId>(graph.tensors().size(), kNoTensor);
+    PerTensor<bool> is_read(graph.tensors().size(), false);
+    for (const Node& node : graph.nodes())
+      for (const TensorId id : node.operands) {
+        const bool rounds = node.kind == NodeKind::kOp && node.op->traits.converts &&
+                            graph.type(node.results[0]).dtype == DType::kBF16 &&
+                            graph.type(id).dtype == DType::kF32;
+        rounded_[id] = rounds && !is_read[id] ? node.results[0] : kNoTensor;
+        is_read[id] = true;
+      }
+  }
+
+  // The node as its own gradient sees it, which reads the rounded results so that they alone are kept. It only
+  // multiplies by them, so its error is of the order of that of rounding.
+  std::optional<Node> with_rounded_results(const Node& node) {
+    if (node.kind != NodeKind::kComposite || !node.composite->in_f32) return std::nullopt;
+    if (node.composite->gradient == kGradientOfParts) return std::nullopt;
+    Node kept = node;
+    for (TensorId& id : kept.results)
+      if (rounded_[id] != kNoTensor) id = builder_.cast(rounded_[id], builder_.type(id).dtype);
+    return kept;
+  }
+
   void differentiate(size_t n, const Origin& origin) {
     const Node& node = builder_.graph().nodes()[n];  // stays where it is while the graph grows
     if (node.kind == NodeKind::kOp && node.op->gradient == kNoGradient) return;
@@ -95,8 +124,9 @@ class Differentiation {
           "one",
           node.origin->location);
     const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
+    const std::optional<Node> kept = with_rounded_results(node);
     const size_t known = builder_.graph().nodes().size();
-    const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
+    const std::vector<TensorId> gradients = gradient_of(builder_, kept ? *kept : node, result_gradients);
     note_unread(gradients, known);
     for (size_t i = 0; i < node.operands.size(); ++i)
       if (gradients[i] != kNoTensor && depends_[node.operands[i]]) {
@@ -190,6 +220,7 @@ class Differentiation {
   std::map<TensorId, int> owners_;                  // of each gradient: the number of times that it is one
   std::vector<bool> path_;                          // per node
   PerTensor<bool> depends_;                         // one of in_ leads to it
+  PerTensor<TensorId> rounded_;                     // the bf16 copy that alone is read, or kNoTensor
 };
 
 // The nodes that a graph may have after differentiation. A gradient takes a few operations for each operand; only
