@@ -60,6 +60,25 @@ PerTensor<bool> leads_to_loss(const Graph& graph, const std::vector<TensorId>& w
   return is_wide;
 }
 
+// The tensors that products alone read, perhaps after operations that only change single elements.
+PerTensor<bool> leads_to_products(const Graph& graph) {
+  PerTensor<bool> leads(graph.tensors().size(), false), is_read_otherwise(graph.tensors().size(), false);
+  const Nodes& nodes = graph.nodes();
+  for (size_t n = nodes.size(); n-- > 0;) {
+    const Node& node = nodes[n];
+    const bool is_of_elements =
+        (node.kind == NodeKind::kOp && (is_elementwise(*node.op) || node.op->family == Family::kRelabel)) ||
+        (node.kind == NodeKind::kComposite && node.composite->in_evaluation != kAsInTraining);
+    bool only_to_products = is_product(node);
+    if (is_of_elements)
+      only_to_products = std::all_of(node.results.begin(), node.results.end(),
+                                     [&](TensorId id) { return leads[id] && !is_read_otherwise[id]; });
+    for (const TensorId id : node.operands) (only_to_products ? leads : is_read_otherwise)[id] = true;
+  }
+  for (const TensorId id : leads.ids()) leads[id] = leads[id] && !is_read_otherwise[id];
+  return leads;
+}
+
 using DTypes = std::map<std::string_view, DType>;  // of variables by their names
 
 // Builds one graph anew.
@@ -71,6 +90,7 @@ class MixedGraph {
         precision_(precision),
         variables_(variables),
         wide_(leads_to_loss(graph, wide)),
+        to_products_(leads_to_products(graph)),
         map_(graph.tensors().size(), kNoTensor) {
     if (precision.tensors.empty()) return;
     for (const auto& [name, id] : graph.aliases()) further_names_.emplace(id, name);
@@ -254,18 +274,22 @@ class MixedGraph {
         attributes.set("dtype", DType::kF32);
     }
     const Role role = role_of_f32(node, operands);
-    // An activation that is made of variables alone.
+    // The tensor becomes bf16 right behind the operation: an activation that is made of variables alone, and a
+    // distribution that products take.
     const bool is_gathered = node.kind == NodeKind::kOp && node.op->family == Family::kIndexing &&
                              role == Role::kNeutral && node.operands.size() > 1 && !wants_f32(node) &&
                              from_.type(node.results[0]).dtype == DType::kF32;
+    const bool is_weights = node.kind == NodeKind::kComposite && node.composite->gives_distribution &&
+                            to_products_[node.results[0]] && !asked(node) &&
+                            b_.type(operands[0]).dtype == DType::kF32;
+    const bool is_rounded = is_gathered || is_weights;
+    std::vector<std::string> names = from_.names(node.results);
+    if (is_rounded) names = {free_name(names[0], DType::kF32)};
     const std::vector<TensorId> results =
-        is_gathered ? b_.add(*node.op, std::move(operands), std::move(attributes),
-                             {free_name(from_.tensor(node.results[0]).name, DType::kF32)})
-        : node.op
-            ? b_.add(*node.op, std::move(operands), std::move(attributes), from_.names(node.results))
-            : b_.add(*node.composite, std::move(operands), std::move(attributes), from_.names(node.results));
+        node.op ? b_.add(*node.op, std::move(operands), std::move(attributes), names)
+                : b_.add(*node.composite, std::move(operands), std::move(attributes), names);
     keep(node, results, role);
-    if (!is_gathered) return;
+    if (!is_rounded) return;
     map_[node.results[0]] = as(results[0], DType::kBF16);
     b_.name(map_[node.results[0]], from_.tensor(node.results[0]).name);
   }
@@ -290,7 +314,7 @@ class MixedGraph {
   std::multimap<TensorId, std::string> further_names_;  // of its tensors, where precision is stated for some
   const Precision& precision_;
   const DTypes& variables_;
-  const PerTensor<bool> wide_;
+  const PerTensor<bool> wide_, to_products_;
   PerTensor<TensorId> map_;
   GraphBuilder b_;
   std::vector<Role> roles_;  // of the tensors of the new graph

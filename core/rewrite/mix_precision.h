@@ -8,6 +8,7 @@
 //   - Other operations follow their operands. If bf16 meets variables, inputs and constants, the result is bf16. If it
 //     meets a tensor that was computed in f32, the result is f32. Elements that are gathered from a variable are
 //     activations, so bf16.
+//   - A softmax of f32 whose result goes to products alone, perhaps through dropout, gives bf16: that of scores does.
 //   - Sums and means give f32. Norms, softmax and dropout of bf16 compute in f32 inside (CompositeDef::in_f32).
 //   - Caches of decode are bf16.
 //
