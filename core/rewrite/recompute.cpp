@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "core/graph/reachability.h"
+#include "core/rewrite/cheap_tensors.h"
 #include "core/rewrite/regather.h"
 
 namespace mtfc {
 namespace {
 
-// The tensors of regions that nothing but their region and the backward pass reads, and those that are named.
+// The tensors of regions that nothing but their region and the backward pass reads, those that are cheap, and those
+// that are named.
 PerTensor<bool> find_remade(const EntryGraph& entry, const std::set<std::string, std::less<>>& named) {
   const Graph& graph = entry.graph;
   PerTensor<bool> remade(graph.tensors().size(), false);
@@ -26,6 +28,8 @@ PerTensor<bool> find_remade(const EntryGraph& entry, const std::set<std::string,
     for (const TensorId id : node.operands)
       if (graph.producer(id).origin->region != node.origin->region) remade[id] = false;
   }
+  const PerTensor<bool> cheap = cheap_tensors(entry, remade);
+  for (const TensorId id : cheap.ids()) remade[id] = remade[id] || cheap[id];
   for (const std::string& name : named) {
     const TensorId id = graph.find(name);
     if (id != kNoTensor && is_forward(graph.producer(id))) remade[id] = true;

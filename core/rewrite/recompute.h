@@ -2,8 +2,9 @@
 // Lets the backward pass compute again what the forward pass makes in certain regions, so that it need not be kept
 // (Chen et al. 2016). A region is what a call of a block with "recompute" has made. Kept are the tensors that come into
 // a region and those that leave it for the rest of the forward pass or for the caller; the backward pass reads copies
-// of all others. Single tensors may be named as well. A copy is made right before the first node that reads it, and
-// only if some node does. Random numbers are those of the forward pass.
+// of all others. Single tensors may be named as well, and cheap ones
+// (core/rewrite/cheap_tensors.h) are computed again in any case. A copy is made right before the first node that reads
+// it, and only if some node does. Random numbers are those of the forward pass.
 //
 //   region: a = einsum(x, w); b = relu(a); y = einsum(b, v)      dv = einsum(dy, b); da = where(a > 0, …)
 //   ->  … a/again = einsum(x, w); b/again = relu(a/again); dv = einsum(dy, b/again); da = where(a/again > 0, …)
