@@ -71,6 +71,8 @@ const std::vector<Use> kUses = {
     {"--mesh all:2 --layout " + kModels + "layouts/transformer_model_parallel.json", 2e-5},
     {"--dtype f64 --mesh a:2,b:3 --layout length:a,d_model:b --simulate", 1e-10},
     {"--dtype f64 --mesh a:3 --layout qkv:a,vocab:a,memory_length:a --simulate", 1e-10},
+    {"--dtype f64 --set stored_scores=1 --set recompute_scores=1", 1e-10},
+    {"--dtype f64 --set stored_scores=1 --mesh a:2,b:2 --layout memory_length:a,heads:b --simulate", 1e-10},
 };
 
 }  // namespace
