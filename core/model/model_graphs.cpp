@@ -35,6 +35,23 @@ std::string declaration_problem(const EntryGraph& entry, const Types& inputs, co
 
 }  // namespace
 
+bool rounds_variable(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::kOp || !node.op->traits.converts) return false;
+  return graph.producer(node.operands[0]).kind == NodeKind::kVariable &&
+         graph.type(node.operands[0]).dtype == DType::kF32 &&
+         graph.type(node.results[0]).dtype == DType::kBF16;
+}
+
+std::map<std::string, TensorId, std::less<>> masters(const Graph& graph) {
+  std::map<std::string, TensorId, std::less<>> rounded, others;
+  for (const Node& node : graph.nodes())
+    for (const TensorId id : node.operands)
+      if (graph.producer(id).kind == NodeKind::kVariable)
+        (rounds_variable(graph, node) ? rounded : others).emplace(graph.tensor(id).name, node.results[0]);
+  std::erase_if(rounded, [&](const auto& master) { return others.contains(master.first); });
+  return rounded;
+}
+
 std::vector<EntryGraph> graphs_of(const Model& model) {
   std::vector<EntryGraph> graphs = {
       {.name = "model", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments}};

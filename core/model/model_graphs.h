@@ -1,6 +1,7 @@
 #pragma once
 // The graphs of a model as entry points, by which passes over models rewrite and check them.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@ namespace mtfc {
 std::vector<EntryGraph> graphs_of(const Model& model);
 /// Gives the model such graphs, which deliver the same in the same order.
 void set_graphs(Model& model, std::vector<EntryGraph> graphs);
+
+/// True if the node rounds a variable from f32 to bf16.
+bool rounds_variable(const Graph& graph, const Node& node);
+/// The f32 variables that a graph only reads to round them to bf16, by name, each with a tensor that is so made.
+std::map<std::string, TensorId, std::less<>> masters(const Graph& graph);
+/// Behind the name of a master, the bf16 copy that all microbatches read (core/rewrite/microbatch_loop.h).
+inline constexpr const char* kHeldCopy = "/bf16/held";
 
 /// "" if the model is valid and delivers what `before` does, perhaps in other dtypes. Otherwise what is wrong. In a
 /// valid model, the graphs are valid, and their leaves and assignments have the types that the model declares.

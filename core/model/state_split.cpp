@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/diagnostics/suggest.h"
+#include "core/model/model_graphs.h"
 #include "core/model/training.h"
 #include "core/tensors/name_pattern.h"
 
@@ -74,14 +75,18 @@ StateSplit state_split(const Model& model, const Layout& layout, bool of_microba
   split.axes = layout.state.axes.empty() ? axes_of(*model.train, layout.mesh)
                                          : without_single(layout.state.axes, layout.mesh);
   if (split.axes.empty()) return split;
+  std::map<std::string, TensorId, std::less<>> rounded;
+  if (model.train) rounded = masters(model.graph);
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
     split.names.insert(variable.name + "/grad");
     if (of_microbatches && layout.state.gradients) split.names.insert(variable.name + kMicrobatchGradient);
-    if (layout.state.variables) {
+    if (layout.state.variables || rounded.contains(variable.name)) {
       split.names.insert(variable.name);
       split.names.insert(variable.name + "/init");
     }
+    if (layout.state.variables) split.names.insert(variable.name + kHeldCopy);
+    if (split.regathered.contains(variable.name)) split.regathered.insert(variable.name + kHeldCopy);
     if (!model.train) continue;
     for (const VariableDecl& state : state_of(*model.train, variable)) {
       split.names.insert(state.name);

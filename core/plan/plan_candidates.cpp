@@ -61,8 +61,7 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
 void fix_in_loops(const FlatGraph& graph, const PlanConditions& conditions, Seeds& seeds) {
   const auto is_regathered = [&](FlatTensorId id) {
     const auto& [tensor, scope] = graph.tensors[id];
-    return scope == 0 && graph.scopes[0].graph->node(tensor->node).kind == NodeKind::kVariable &&
-           conditions.split.regathered.contains(tensor->name);
+    return scope == 0 && conditions.split.regathered.contains(tensor->name);
   };
   const auto copies_of = [&](FlatTensorId leaf) {
     const FlatScope& scope = graph.scopes[graph.tensors[leaf].scope];

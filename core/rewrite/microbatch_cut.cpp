@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/graph/reachability.h"
+#include "core/model/model_graphs.h"
 
 namespace mtfc {
 namespace {
@@ -214,13 +215,6 @@ std::vector<bool> rounded_gradients(const LoopCut& cut) {
 }
 
 }  // namespace
-
-bool rounds_variable(const Graph& graph, const Node& node) {
-  if (node.kind != NodeKind::kOp || !node.op->traits.converts) return false;
-  return graph.producer(node.operands[0]).kind == NodeKind::kVariable &&
-         graph.type(node.operands[0]).dtype == DType::kF32 &&
-         graph.type(node.results[0]).dtype == DType::kBF16;
-}
 
 const RowDim* MicrobatchDims::find(std::string_view name) const {
   const auto found =

@@ -69,9 +69,6 @@ struct LoopCut {
   bool has_batch(const Dims& of) const { return row_position(of, uses.row_dims) >= 0; }
 };
 
-/// True if the node rounds a variable from f32 to bf16.
-bool rounds_variable(const Graph& graph, const Node& node);
-
 /// Cuts `forward`, whose last output is the loss, for a model that trains in microbatches. Throws UserError
 /// where the inputs do not begin with one dimension that the number of microbatches divides, where a trained
 /// variable has a dimension of rows, where the loss is not linear in means or sums over it, and where a gradient that

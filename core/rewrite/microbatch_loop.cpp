@@ -1,11 +1,14 @@
 #include "core/rewrite/microbatch_loop.h"
 
 #include <algorithm>
+#include <map>
 #include <variant>
 
 #include "core/diagnostics/error.h"
 #include "core/graph/custom_gradient.h"
+#include "core/graph/op_registry.h"
 #include "core/graph/reachability.h"
+#include "core/model/model_graphs.h"
 #include "core/model/training.h"
 
 namespace mtfc {
@@ -53,7 +56,11 @@ Dims in_units(const Dims& whole, const MicrobatchDims& dims) {
 class RoundBuilder {
  public:
   RoundBuilder(GraphBuilder& outer, const LoopCut& cut, const TensorMap& outside)
-      : outer_(outer), cut_(cut), outside_(outside), inside_(outside.size(), kNoTensor) {}
+      : outer_(outer),
+        cut_(cut),
+        outside_(outside),
+        inside_(outside.size(), kNoTensor),
+        masters_(masters(cut.graph)) {}
 
   GraphBuilder& graph() { return round_; }
   TensorId counter() const { return round_.graph().find(leaf_name(kCounter)); }
@@ -93,6 +100,8 @@ class RoundBuilder {
  private:
   TensorId given(TensorId id) {
     const Tensor& tensor = cut_.graph.tensor(id);
+    if (const auto master = masters_.find(tensor.name); master != masters_.end())
+      return held(tensor.name, master->second);
     if (!cut_.has_batch(tensor.type.dims)) return add_operand(outside_[id]);  // it keeps the name of a leaf
     const auto origin = std::make_shared<const Origin>(Origin{"train", cut_.train.location, Phase::kForward});
     outer_.set_origin(origin);
@@ -103,6 +112,16 @@ class RoundBuilder {
     const TensorId picked = in_parts(units);
     round_.name(picked, tensor.name);
     return picked;
+  }
+
+  // A variable that is read in bf16 alone. It is rounded once for all rounds, in which it has the rounded elements.
+  TensorId held(const std::string& name, TensorId rounded) {
+    outer_.set_origin(
+        std::make_shared<const Origin>(Origin{name + kHeldCopy, cut_.train.location, Phase::kForward}));
+    const TensorId leaf =
+        add_operand(outer_.add(op_named("identity"), {outside_[rounded]}, {}, {name + kHeldCopy})[0]);
+    round_.set_origin(std::make_shared<const Origin>(Origin{"train", cut_.train.location, Phase::kForward}));
+    return round_.cast(leaf, DType::kF32);
   }
 
   // A tensor of units of rows, in the dimensions of a microbatch.
@@ -200,6 +219,7 @@ class RoundBuilder {
   GraphBuilder round_;
   TensorMap inside_;
   std::vector<TensorId> operands_;  // of the loop
+  std::map<std::string, TensorId, std::less<>> masters_;
 };
 
 // The carried operands: the number of the microbatch, and an empty tensor for all rows of each of `cut.rows`.

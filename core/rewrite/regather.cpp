@@ -29,7 +29,8 @@ Leaves leaves_in_loop(const Graph& graph, const Node& loop, const Leaves& leaves
   // A tensor that the loop carries is another one in the next round.
   for (size_t i = loop.loop->carried(); i < loop.operands.size(); ++i) {
     const TensorId id = loop.operands[i];
-    if (is_among(graph, id, leaves) || is_cast_of(graph, id, leaves)) found.insert(leaf_name(i));
+    const bool is_named = leaves.contains(graph.tensor(id).name);
+    if (is_named || is_cast_of(graph, id, leaves)) found.insert(leaf_name(i));
   }
   return found;
 }

@@ -21,7 +21,8 @@ namespace mtfc {
 /// right before the first node that reads them. The bodies of loops inside are given copies too.
 EntryGraph regather(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
 
-/// Returns the operands of a loop that are among `leaves` or casts of them, by the names that they have in the loop.
+/// Returns the operands of a loop that are named in `leaves`, or are casts of leaves named there, by their names in the
+/// loop.
 std::set<std::string, std::less<>> leaves_in_loop(const Graph& graph, const Node& loop,
                                                   const std::set<std::string, std::less<>>& leaves);
 

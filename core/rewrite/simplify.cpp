@@ -35,6 +35,15 @@ std::vector<TensorId> without_broadcasts(const Graph& graph, const std::vector<T
   return changed ? bare : std::vector<TensorId>{};
 }
 
+// The tensor x if the node casts it back to its own dtype from a wider one; otherwise kNoTensor.
+TensorId cast_back(const Graph& graph, const Node& node, TensorId operand, const TensorType& result) {
+  const Node& before = graph.producer(operand);
+  if (!node.op->traits.converts || before.kind != NodeKind::kOp || !before.op->traits.converts)
+    return kNoTensor;
+  const bool widens = graph.type(operand).dtype == DType::kF32 && result.dtype == DType::kBF16;
+  return widens && graph.type(before.operands[0]) == result ? before.operands[0] : kNoTensor;
+}
+
 }  // namespace
 
 EntryGraph simplify(EntryGraph entry) {
@@ -45,6 +54,9 @@ EntryGraph simplify(EntryGraph entry) {
     const Copies copies = node.op->traits.copies;
     if ((copies == Copies::kReordered || copies == Copies::kSpread) && builder.type(operands[0]) == result)
       return {{operands[0]}};
+    if (operands.size() == 1)
+      if (const TensorId same = cast_back(builder.graph(), node, operands[0], result); same != kNoTensor)
+        return {{same}};
     // A single operand stays broadcast, since its broadcast gives the order of the result's
     // dimensions.
     if (!is_elementwise(*node.op) || operands.size() < 2) return std::nullopt;
