@@ -319,7 +319,8 @@ struct CompositeDef {
   GradientRule gradient = kGradientOfParts;
   /// The operation that gives the results in evaluation and decoding, where they are others than in training.
   StandIn (*in_evaluation)(const Node&) = kAsInTraining;
-  /// It is expanded in f32 in place of bf16: its operands are cast, and its results cast back.
+  /// It is expanded in f32 in place of bf16: its operands are cast, and its results cast back. Its own gradient reads
+  /// the results as they are rounded (core/rewrite/expand_gradients.cpp), and so only multiplies by them.
   bool in_f32 = false;
   /// Its first operand are logits, which mixed precision (core/rewrite/mix_precision.h) keeps in f32.
   bool reads_logits = false;

@@ -3,8 +3,9 @@
 // rules leave unused (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates
 // its shard, and an all_gather brings the variable's new value to all. With `"shard_gradients": false`, the sums over
 // microbatches are never split, however little memory there is. With `shard_variables`, the variables are split
-// alike, and gathered where they are needed. `regather` names variables that the backward pass gathers again, so that
-// the copies that the forward pass has gathered need not be kept (core/rewrite/regather.h).
+// alike, and gathered where they are needed. So are, in any case, f32 variables that are only read in bf16: each is the
+// master, which updates need, of the copy that devices gather. `regather` names variables that the backward pass
+// gathers again, so that the copies that the forward pass has gathered need not be kept (core/rewrite/regather.h).
 //
 // Example: batch:rows leaves w[io=6, hidden=8] whole. With the state split over rows, w/adam_m, w/adam_v,
 // w/grad and everything that an update computes from them are split hidden/rows, and so is w if variables are.

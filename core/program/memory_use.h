@@ -28,7 +28,7 @@ MemoryUse memory_use(const EntryPoint& entry);
 
 /// Something that takes memory of a device: a buffer, a variable or a cache.
 struct AliveTensor {
-  std::string name;  // the first value that the buffer holds; or `workspace of NAME`
+  std::string name;  // what the buffer holds once the step has run; or `workspace of NAME`
   std::string kind;  // variable, optimizer state, cache, input, activation, gradient, workspace
   int64_t bytes = 0;
   int first_step = 0;  // variables and caches: from the first step ...
