@@ -165,6 +165,7 @@ Memory:
 
 * memory at the peak :: of a device when it is fullest, and whether that fits; the rows below it add up to this
 * variables, optimizer state, caches :: what is kept from step to step
+* copies of variables :: their elements in bf16, or gathered from other devices
 * inputs, activations, gradients :: the batch, what operations have made, and the complete gradients of variables
 * workspace, alignment and gaps :: what kernels need while they run, and what is lost between tensors
 )";

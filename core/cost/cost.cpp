@@ -132,6 +132,7 @@ void add_memory(const Program& program, const EntryPoint& entry, CostReport& rep
   MemoryUse use = memory_use(entry);
   for (const ProgramVariable& cache : entry.caches) report.memory.caches += cache.bytes;
   report.memory.peak = entry.arena_bytes;
+  report.memory.variable_copies = use.variable_copies[use.peak];
   report.memory.inputs = use.inputs[use.peak];
   report.memory.activations_at_peak = use.activations[use.peak];
   report.memory.gradients = use.gradients[use.peak];

@@ -83,7 +83,8 @@ struct MemoryCost {  // bytes per device
   int64_t optimizer_state = 0;
   std::map<std::string, GroupMemory> groups;  // what these two hold of each group
   int64_t caches = 0;                         // those of decode
-  int64_t inputs = 0;                         // at the peak, as the next three
+  int64_t variable_copies = 0;                // at the peak, as the next four
+  int64_t inputs = 0;
   int64_t activations_at_peak = 0;
   int64_t gradients = 0;
   int64_t workspace = 0;

@@ -259,6 +259,28 @@ void mark_gradients(EntryPoint& entry, const std::vector<ProgramVariable>& varia
   }
 }
 
+// Marks the buffers that hold nothing but copies of variables.
+void mark_variable_copies(EntryPoint& entry) {
+  PerValue<bool> is_made_of_variables(entry.values.size(), false);
+  for (const ValueId id : entry.values.ids())
+    if (const BufferId buffer = entry.values[id].buffer; buffer != kNoBuffer)
+      is_made_of_variables[root_of(entry, id)] = entry.buffers[buffer].kind == BufferKind::kVariable;
+  IndexedBy<BufferId, bool> holds_copy(entry.buffers.size(), false), holds_other = holds_copy;
+  for (const Step& step : entry.steps) {
+    const bool copies = step.phase != Phase::kUpdate && !step.inputs.empty() &&
+                        std::all_of(step.inputs.begin(), step.inputs.end(),
+                                    [&](ValueId id) { return is_made_of_variables[root_of(entry, id)]; });
+    for (const ValueId id : step.outputs) {
+      is_made_of_variables[root_of(entry, id)] = copies;
+      if (const BufferId buffer = entry.values[id].buffer; buffer != kNoBuffer)
+        (copies ? holds_copy : holds_other)[buffer] = true;
+    }
+  }
+  for (const BufferId id : entry.buffers.ids())
+    if (entry.buffers[id].kind == BufferKind::kActivation && holds_copy[id] && !holds_other[id])
+      entry.buffers[id].kind = BufferKind::kVariableCopy;
+}
+
 void give_workspaces(EntryPoint& entry, const Mesh& mesh) {
   for (int s = 0; s <= last_step(entry); ++s) {
     Step& step = entry.steps[s];
@@ -301,6 +323,7 @@ EntryPoint assign_buffers(PartitionedEntry partitioned, const std::vector<Progra
   const PerValue<ValueId> stored_in = store_assignments(partitioned);
   give_buffers(partitioned, stored_in, variables, mesh);
   mark_gradients(partitioned.entry, variables);
+  mark_variable_copies(partitioned.entry);
   give_workspaces(partitioned.entry, mesh);
   give_offsets(partitioned.entry, variables_bytes);
   return std::move(partitioned.entry);

@@ -98,8 +98,8 @@ class Dependences {
     const Work& work = works_[maker];
     const BufferId buffer = entry_.values[id].buffer;
     return !work.reads.empty() && !work.is_update && buffer != kNoBuffer &&
-           (entry_.buffers[buffer].kind == BufferKind::kActivation ||
-            entry_.buffers[buffer].kind == BufferKind::kGradient);
+           entry_.buffers[buffer].kind != BufferKind::kVariable &&
+           entry_.buffers[buffer].kind != BufferKind::kInput;
   }
 
   const EntryPoint& entry_;

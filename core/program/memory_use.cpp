@@ -29,13 +29,14 @@ IndexedBy<BufferId, std::string> buffer_names(const EntryPoint& entry, size_t st
 MemoryUse memory_use(const EntryPoint& entry) {
   const size_t steps = std::max<size_t>(1, entry.steps.size());
   const std::vector<int64_t> none(steps);
-  MemoryUse use{none, none, none, none};
+  MemoryUse use{none, none, none, none, none};
   for (const Buffer& buffer : entry.buffers) {
     if (!counts(buffer)) continue;
-    std::vector<int64_t>& alive = buffer.kind == BufferKind::kInput       ? use.inputs
-                                  : buffer.kind == BufferKind::kWorkspace ? use.workspace
-                                  : buffer.kind == BufferKind::kGradient  ? use.gradients
-                                                                          : use.activations;
+    std::vector<int64_t>& alive = buffer.kind == BufferKind::kInput          ? use.inputs
+                                  : buffer.kind == BufferKind::kWorkspace    ? use.workspace
+                                  : buffer.kind == BufferKind::kGradient     ? use.gradients
+                                  : buffer.kind == BufferKind::kVariableCopy ? use.variable_copies
+                                                                             : use.activations;
     alive[static_cast<size_t>(buffer.first_step)] += buffer.bytes;
     const size_t after = static_cast<size_t>(std::max(buffer.last_step, 0)) + 1;
     if (after < steps) alive[after] -= buffer.bytes;
@@ -45,6 +46,7 @@ MemoryUse memory_use(const EntryPoint& entry) {
     use.activations[s] += use.activations[s - 1];
     use.workspace[s] += use.workspace[s - 1];
     use.gradients[s] += use.gradients[s - 1];
+    use.variable_copies[s] += use.variable_copies[s - 1];
     if (use.at(s) > use.at(use.peak)) use.peak = s;
   }
   return use;

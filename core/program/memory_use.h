@@ -18,18 +18,19 @@ struct MemoryUse {
   std::vector<int64_t> activations;
   std::vector<int64_t> workspace;
   std::vector<int64_t> gradients;
+  std::vector<int64_t> variable_copies;
   size_t peak = 0;  // the first of the fullest steps
 
   int64_t at(size_t step) const {
-    return inputs[step] + activations[step] + workspace[step] + gradients[step];
+    return inputs[step] + activations[step] + workspace[step] + gradients[step] + variable_copies[step];
   }
 };
 MemoryUse memory_use(const EntryPoint& entry);
 
 /// Something that takes memory of a device: a buffer, a variable or a cache.
 struct AliveTensor {
-  std::string name;  // what the buffer holds once the step has run; or `workspace of NAME`
-  std::string kind;  // variable, optimizer state, cache, input, activation, gradient, workspace
+  std::string name;  // the value that the buffer holds at that step; or `workspace of NAME`
+  std::string kind;  // variable, optimizer state, cache, or a name of BufferKind
   int64_t bytes = 0;
   int first_step = 0;  // variables and caches: from the first step ...
   int last_step = 0;   // ... to the last

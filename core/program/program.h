@@ -62,10 +62,13 @@ inline std::string tensor_name(const Value& value) {
 
 // A gradient's buffer holds the complete gradient of a variable, or its sum over the microbatches so far. A gradient
 // that is still partial lives in a buffer of activations, unless it is reduced in place.
-enum class BufferKind { kVariable, kInput, kActivation, kGradient, kWorkspace };
+// A copy of a variable is what is made from variables alone before they are updated: their elements in bf16, or
+// gathered from other devices.
+enum class BufferKind { kVariable, kVariableCopy, kInput, kActivation, kGradient, kWorkspace };
 template <>
 inline constexpr auto kEnumNames<BufferKind> =
     std::to_array<EnumName<BufferKind>>({{BufferKind::kVariable, "variable"},
+                                         {BufferKind::kVariableCopy, "copy of a variable"},
                                          {BufferKind::kInput, "input"},
                                          {BufferKind::kActivation, "activation"},
                                          {BufferKind::kGradient, "gradient"},

@@ -38,9 +38,10 @@ ComparedLayout example(int64_t device_memory, double step_s) {
   memory.peak = 27 * kBytes;
   memory.groups = {{"experts", {kBytes, kBytes}}};
   for (int64_t* part : {&memory.variables, &memory.optimizer_state, &memory.inputs, &memory.gradients,
-                        &memory.activations_at_peak, &memory.workspace, &memory.gaps, &memory.caches})
+                        &memory.activations_at_peak, &memory.workspace, &memory.gaps, &memory.caches,
+                        &memory.variable_copies})
     *part = kBytes;
-  report.memory_over_steps = {{kBytes}, {kBytes}, {kBytes}, {kBytes}, 0};
+  report.memory_over_steps = {{kBytes}, {kBytes}, {kBytes}, {kBytes}, {kBytes}, 0};
   report.alive_at_peak = {{"w", "variable", kBytes, 0, 3}, {"h", "activation", kBytes, 1, 2}};
   report.steps = {{"w/grad", "all_reduce", "", Phase::kBackward, {0}, {0, 0, 30, kBytes}, {}, 0}};
   TimeCost& time = report.time.emplace();

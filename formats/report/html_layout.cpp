@@ -307,6 +307,7 @@ Json memory_layers(const CostReport& report, const std::vector<size_t>& chosen) 
   }
   add(layers.empty() ? "variables and state" : "other variables and state", "variables",
       [&](size_t) { return rest; });
+  add("copies of variables", "variables", [&](size_t step) { return use.variable_copies[step]; });
   add("inputs", "inputs", [&](size_t step) { return use.inputs[step]; });
   add("activations", "activations", [&](size_t step) { return use.activations[step]; });
   add("gradients", "gradients", [&](size_t step) { return use.gradients[step]; });

@@ -152,6 +152,8 @@ constexpr ReportFigure kFigures[] = {
     {"/memory/optimizer_state", "optimizer_state_bytes", "  optimizer state", "", kBytes, "",
      kOfMemory<&MemoryCost::optimizer_state>},
     {"/memory/caches", "caches_bytes", "  caches", "", kBytes, "", kOfMemory<&MemoryCost::caches>},
+    {"/memory/variable_copies", "variable_copies_bytes", "  copies of variables", "", kBytes, "",
+     kOfMemory<&MemoryCost::variable_copies>},
     {"/memory/inputs", "inputs_bytes", "  inputs", "", kBytes, "", kOfMemory<&MemoryCost::inputs>},
     {"/memory/activations_at_peak", "activations_at_peak_bytes", "  activations", "", kBytes, "",
      kOfMemory<&MemoryCost::activations_at_peak>},

@@ -32,7 +32,7 @@ ComparedLayout example(std::vector<int64_t> order = {}) {
   report.entry = "train";
   report.layout = made.layout;
   report.memory.variables = 100;
-  report.memory_over_steps = {{1, 1}, {2, 900}, {3, 0}, {0, 0}, 1};
+  report.memory_over_steps = {{1, 1}, {2, 900}, {3, 0}, {0, 0}, {0, 0}, 1};
   report.steps = {{"h\"", "einsum", "/ops/0", Phase::kForward, {}, {5, 5, 0, 0}, {}, 0},
                   {"s", "all_reduce", "", Phase::kBackward, {0}, {0, 0, 3, 12}, {}, 1}};
   report.tensors = {
@@ -197,7 +197,7 @@ TEST_CASE("the peak of the memory is drawn however many steps there are") {
   std::vector<int64_t> many(100000, 1);
   many[77777] = 899;
   const std::vector<int64_t> none(many.size());
-  layout.report->memory_over_steps = {none, many, none, none, 77777};
+  layout.report->memory_over_steps = {none, many, none, none, none, 77777};
   const Data drawing = details_of(layout)["step"];
   CHECK(drawing.dump().size() < 1000);
   CHECK(drawing["columns"] == 500);
@@ -258,7 +258,7 @@ TEST_CASE("time and memory share an axis") {
   report.steps = {step("a", 0, 2), step("b", 2, 6), step("c", 6, 7, {0})};
   report.memory = {};
   report.memory.variables = 500;
-  report.memory_over_steps = {{0, 0, 0, 0}, {250, 0, 500, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 2};
+  report.memory_over_steps = {{0, 0, 0, 0}, {250, 0, 500, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 2};
   const Data drawing = step_of(report);
   CHECK(drawing["isOverTime"] == true);
   // 250 bytes for two of eight seconds, which are 125 of 500 columns, then 500 for four.
@@ -277,7 +277,7 @@ TEST_CASE("all rounds of a loop are drawn") {
     each.count.runs = 5;
   }
   report.memory = {};
-  report.memory_over_steps = {{0, 0, 0, 0}, {100, 400, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 1};
+  report.memory_over_steps = {{0, 0, 0, 0}, {100, 400, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, 1};
   const Data drawing = step_of(report);
   for (const Data& lane : drawing["lanes"]) {
     CHECK(lane[1] == "5.00 s");

@@ -127,11 +127,15 @@ void add_plan_rows(std::vector<Row>& rows, const Reports& reports) {
 }
 
 void add_memory_rows(std::vector<Row>& rows, const Reports& reports) {
-  const bool has_caches =
-      std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; });
+  const auto has = [&](int64_t MemoryCost::*part) {
+    return std::any_of(reports.begin(), reports.end(),
+                       [&](const CostReport* r) { return r->memory.*part > 0; });
+  };
+  const bool has_caches = has(&MemoryCost::caches), has_copies = has(&MemoryCost::variable_copies);
   for (const ReportFigure& figure : figures_of("memory")) {
     const std::string_view pointer = figure.pointer;
     if (!*figure.label || (pointer == "/memory/caches" && !has_caches)) continue;
+    if (pointer == "/memory/variable_copies" && !has_copies) continue;
     rows.push_back(row_of(figure));
     if (pointer == "/memory/peak_bytes_per_device") add_fit_row(rows, reports);
     if (pointer == "/memory/variables") add_group_rows(rows, reports, &GroupMemory::variables);

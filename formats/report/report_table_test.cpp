@@ -21,7 +21,7 @@ ComparedLayout example(int64_t rows, int64_t bytes, const std::string& dim = "ba
   report.communication.by_axis["rows+cols"] = {3, 1000, bytes};
   report.memory.peak = 5 << 20;
   report.memory.peak_step = "block_1/h";
-  report.memory_over_steps = {{1}, {2}, {3}, {0}};
+  report.memory_over_steps = {{1}, {2}, {3}, {0}, {0}};
   report.steps = {{"block_0/attention/scores", "einsum", "", Phase::kForward, {}, {300, 600, 0, 0}, {}, 0},
                   {"block_0/a_name_that_is_too_long_for_a_line/h",
                    "all_reduce",

@@ -13,7 +13,7 @@ CostReport report(double product, double all_reduce, const std::vector<Rule>& ru
   made.model = "m";
   made.entry = "train";
   made.layout = {Mesh({{"rows", 2}, {"cols", 2}}), rules};
-  made.memory_over_steps = {{1}, {2}, {3}, {0}};
+  made.memory_over_steps = {{1}, {2}, {3}, {0}, {0}};
   made.time.emplace().hardware = "h";
   made.time->step_s = product + all_reduce;
   made.steps.resize(2);

@@ -201,6 +201,7 @@ function memoryParts(memory) {
     [`${other}variables`, rest("variables"), COLOURS.variables],
     [`${other}optimizer state`, rest("optimizer_state"), COLOURS.variables],
     ["caches", memory.caches, COLOURS.variables],
+    ["copies of variables", memory.variable_copies, COLOURS.variables],
     ["inputs", memory.inputs, COLOURS.inputs],
     ["activations", memory.activations_at_peak, COLOURS.activations],
     ["gradients", memory.gradients, COLOURS.gradients],
