@@ -106,8 +106,8 @@ void check_profile(const Hardware& found, int64_t ranks) {
   }
   for (const std::string kernel : {"einsum", "batched_einsum", "conv", "grouped_conv", "elementwise",
                                    "reduction", "pooling", "spread_pool", "indexing", "movement"})
-    CHECK_MESSAGE(found.efficiency.count(kernel) + found.products.count(kernel) == 1, kernel);
-  for (const auto& [kernel, table] : found.products) {
+    CHECK_MESSAGE(found.efficiency.count(kernel) + found.tables.count(kernel) == 1, kernel);
+  for (const auto& [kernel, table] : found.tables) {
     CAPTURE(kernel);
     for (const double share : table.shares) check_between(share, 1e-9, 1);
   }

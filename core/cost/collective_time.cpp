@@ -37,14 +37,18 @@ struct LinkUse {
   int64_t members;
   double bytes;
   double factor = 1;  // how often a byte uses the link
+  double starts = 1;  // the transfers of a ring start one by one
 };
 
 void add_link(const LinkUse& use, const Link& link, CollectiveTime& time) {
-  const auto [kind, members, bytes, factor] = use;
+  const auto [kind, members, bytes, factor, starts] = use;
   const Rate& rate = rate_of(link, kind);
-  time.latency_s += static_cast<double>(messages_sent(kind, members)) * rate.latency_s;
+  time.latency_s +=
+      starts * rate.fixed_s + static_cast<double>(messages_sent(kind, members)) * rate.latency_s;
   if (bytes > 0) {
-    time.transfer_s = std::max(time.transfer_s, bytes * factor / rate.bytes_per_s.at(bytes));
+    time.transfer_s = std::max(
+        time.transfer_s,
+        bytes * factor / (rate.bytes_per_s.at(bytes) * rate.members_share.at(static_cast<double>(members))));
     time.ideal_s = std::max(time.ideal_s, bytes / rate.bytes_per_s.most());
   }
   time.overlaps = time.overlaps && link.overlaps;
@@ -105,6 +109,24 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   return time;
 }
 
+// Over the axes one after the other. A profile may list their group as one.
+CollectiveTime over_links(const LinkUse& use, const AxisList& axes, const Mesh& mesh,
+                          const Hardware& hardware) {
+  CollectiveTime time;
+  const auto group = hardware.axes.find(mesh.names(axes));
+  if (axes.size() > 1 && group != hardware.axes.end()) {
+    add_link(use, group->second, time);
+    return time;
+  }
+  for (const int axis : axes) {
+    LinkUse along = use;
+    along.members = mesh.size(axis);
+    along.factor = distance(use.kind, axis, mesh, hardware.topology);
+    add_link(along, hardware.link(mesh.names({axis})), time);
+  }
+  return time;
+}
+
 }  // namespace
 
 bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node) {
@@ -119,29 +141,19 @@ double packing_seconds(int64_t bytes, const Hardware& hardware) {
 
 CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double bytes,
                               const Hardware& hardware) {
-  if (hardware.topology != Topology::kTwoLevel)
-    return collective_time(CollectiveKind::kAllGather, axes, mesh, bytes, hardware);
+  const LinkUse use{CollectiveKind::kAllGather, mesh.size(axes), bytes, 1,
+                    static_cast<double>(mesh.size(axes) - 1)};
+  if (hardware.topology != Topology::kTwoLevel) return over_links(use, axes, mesh, hardware);
   CollectiveTime time;
   const bool is_inside = hardware.inside && lies_in_a_node(axes, mesh, hardware.devices_per_node);
-  add_link({CollectiveKind::kAllGather, mesh.size(axes), bytes},
-           is_inside ? *hardware.inside : hardware.link(mesh.names(axes)), time);
+  add_link(use, is_inside ? *hardware.inside : hardware.link(mesh.names(axes)), time);
   return time;
 }
 
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware) {
   if (hardware.topology == Topology::kTwoLevel) return two_levels(kind, axes, mesh, bytes, hardware);
-  CollectiveTime time;
-  // A profile may list the group of several axes as one.
-  const auto group = hardware.axes.find(mesh.names(axes));
-  if (axes.size() > 1 && group != hardware.axes.end()) {
-    add_link({kind, mesh.size(axes), bytes}, group->second, time);
-    return time;
-  }
-  for (const int axis : axes)
-    add_link({kind, mesh.size(axis), bytes, distance(kind, axis, mesh, hardware.topology)},
-             hardware.link(mesh.names({axis})), time);
-  return time;
+  return over_links({kind, mesh.size(axes), bytes}, axes, mesh, hardware);
 }
 
 }  // namespace mtfc

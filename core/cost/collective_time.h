@@ -1,9 +1,9 @@
 #pragma once
-// The time of one run of a collective: latency for each message of its algorithm, and its bytes at the
-// bandwidth of its link. The topology decides how both add up.
+// The time of one run of a collective: a fixed time, latency for each message of its algorithm, and its bytes at the
+// bandwidth of its link. The topology decides how they add up.
 //
-//   over one axis of g devices   all_reduce      2*(g-1)*alpha + bytes/bandwidth
-//                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
+//   over one axis of g devices   all_reduce      fixed + 2*(g-1)*alpha + bytes/bandwidth
+//                                the other kinds   fixed + (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; across nodes each element travels once to each node
 //                                (runtime/comm/mpi/two_level.h). A last node with fewer members than the others is the
@@ -19,7 +19,7 @@
 namespace mtfc {
 
 struct CollectiveTime {
-  double latency_s = 0;
+  double latency_s = 0;  // with the fixed time
   double transfer_s = 0;
   double own_s =
       0;  // of the device itself after its messages: copies within a node whose link does not overlap

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
 
 namespace mtfc {
 
@@ -45,20 +46,25 @@ Place place_of(double size, const std::vector<double>& sizes) {
 
 }  // namespace
 
-double ProductTable::at(double rows, double columns, double inner) const {
-  const Place places[] = {place_of(rows, m), place_of(columns, n), place_of(inner, k)};
+double ShareTable::at(std::span<const double> place) const {
+  std::vector<Place> places;
+  for (size_t d = 0; d < sizes.size(); ++d) places.push_back(place_of(place[d], sizes[d]));
   double sum = 0;
-  for (const size_t corner : {0, 1, 2, 3, 4, 5, 6, 7}) {
+  for (size_t corner = 0; corner < size_t{1} << sizes.size(); ++corner) {
     double weight = 1;
     size_t index = 0;
-    for (const size_t d : {0, 1, 2}) {
+    for (size_t d = 0; d < sizes.size(); ++d) {
       const bool after = (corner >> d & 1) != 0;
       weight *= after ? places[d].part : 1 - places[d].part;
-      index = index * (d == 0 ? m : d == 1 ? n : k).size() + places[d].before + (after ? 1 : 0);
+      index = index * sizes[d].size() + places[d].before + (after ? 1 : 0);
     }
     if (weight > 0) sum += weight * std::log(shares[index]);
   }
   return std::exp(sum);
+}
+
+double ShareTable::most() const {
+  return *std::max_element(shares.begin(), shares.end());
 }
 
 double Hardware::peak(DType dtype) const {
@@ -76,16 +82,21 @@ const Link& Hardware::link(const std::string& axis) const {
                   "add it to its \"axes\", or \"*\" for all axes");
 }
 
-const std::vector<std::string>& product_classes() {
-  static const std::vector<std::string> kClasses = {"einsum", "batched_einsum", "conv", "grouped_conv"};
+const std::vector<std::string>& kernel_classes() {
+  static const std::vector<std::string> kClasses = {
+      "einsum",      "widened_einsum", "batched_einsum", "conv",     "grouped_conv", "attention",
+      "elementwise", "reduction",      "pooling",        "indexing", "movement",     "generator"};
   return kClasses;
 }
 
-const std::vector<std::string>& kernel_classes() {
-  static const std::vector<std::string> kClasses = {
-      "einsum",    "batched_einsum", "conv",     "grouped_conv", "elementwise",
-      "reduction", "pooling",        "indexing", "movement",     "generator"};
-  return kClasses;
+std::vector<std::string> table_dims(const std::string& kernel) {
+  constexpr std::string_view kOfProducts[] = {"einsum", "widened_einsum", "batched_einsum", "conv",
+                                              "grouped_conv"};
+  if (std::find(std::begin(kOfProducts), std::end(kOfProducts), kernel) != std::end(kOfProducts))
+    return {"m", "n", "k"};
+  const OpDef* op = find_op(kernel);
+  if (op && op->family == Family::kAttention) return {"length", "heads", "group"};
+  return {};
 }
 
 int64_t memory_of(const Hardware& hardware) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,19 +43,23 @@ class Curve {
   std::vector<std::pair<double, double>> points_;
 };
 
-/// The shares of peak that products a[m, k] * b[k, n] reach, by their sizes. Logarithms are interpolated
-/// between logarithms of sizes; beyond the first and last size of each dimension, shares are constant.
-struct ProductTable {
-  std::vector<double> m, n, k;  // ascending
-  std::vector<double> shares;   // [m, n, k], row-major
+/// The shares of peak that kernels reach, by the sizes of table_dims(). Logarithms are interpolated between logarithms
+/// of sizes; beyond the first and last size of each dimension, shares are constant.
+struct ShareTable {
+  std::vector<std::vector<double>> sizes;  // of each dimension, ascending
+  std::vector<double> shares;              // row-major
 
-  double at(double m, double n, double k) const;
-  bool operator==(const ProductTable&) const = default;
+  /// Takes a size of each dimension.
+  double at(std::span<const double> place) const;
+  double most() const;
+  bool operator==(const ShareTable&) const = default;
 };
 
 struct Rate {
-  double latency_s = 0;  // alpha
-  Curve bytes_per_s;     // the rate of one device, by the number of bytes that it sends
+  double latency_s = 0;     // alpha, of a message
+  Curve bytes_per_s;        // the rate of one device, by the number of bytes that it sends
+  double fixed_s = 0;       // of a collective, beside those of its messages
+  Curve members_share = 1;  // of that rate, which a group of so many devices reaches
   bool operator==(const Rate&) const = default;
 };
 
@@ -91,17 +96,22 @@ struct Hardware {
   /// The fraction of the shorter of a kernel's arithmetic and memory traffic that the longer one hides.
   double overlap = 1;
   double step_overhead_s = 0;  // added to every kernel, whatever its size
+  /// Of a processor that issues kernels and collectives to the device, for each. It runs beside the device, which
+  /// starts none before it is issued.
+  double issue_s = 0;
+  double program_overhead_s = 0;  // added to every run of an entry point
   /// The share of `flops` that a kernel reaches, by the number of its operations. The key is the operation,
   /// or else its class (kernel_classes()); without either, the share is 1, or for products that of a related
   /// class (formats/hardware.md). The size of products is that of one product of a batch. An operation that
   /// computes nothing counts one for each element it touches, if it or its class is listed.
   std::map<std::string, Curve> efficiency;
-  // Takes the place of `efficiency` for product_classes(): by shape
-  std::map<std::string, ProductTable> products;
-  std::map<std::string, Link> axes;  // by axis, `rows+cols` for a group over both, "*" for all others
+  std::map<std::string, ShareTable> tables;  // in the place of `efficiency`, for kernels with table_dims()
+  std::map<std::string, Link> axes;          // by axis, `rows+cols` for a group over both, "*" for all others
   Topology topology = Topology::kFullyConnected;
   int64_t devices_per_node = 1;  // for kTwoLevel
   std::optional<Link> inside;    // for kTwoLevel: between devices of a node; if absent, as between nodes
+  /// The origins of values by their paths in the file, such as "flops/bf16"; that of "flops" holds for all dtypes.
+  std::map<std::string, std::string> sources;
 
   double peak(DType dtype) const;
   /// The link of the axis, or else that of "*". Throws UserError if the profile has neither.
@@ -112,10 +122,12 @@ struct Hardware {
 /// The bytes that a program may use on a device; 0 if the profile does not limit them.
 int64_t memory_of(const Hardware& hardware);
 
-/// The classes of kernels that add up products, which may have a ProductTable: einsum, batched_einsum, conv,
-/// grouped_conv.
-const std::vector<std::string>& product_classes();
-/// All classes: product_classes(), elementwise, reduction, pooling, indexing, movement, generator.
+/// The classes of kernels: einsum, widened_einsum, batched_einsum, conv, grouped_conv, attention, elementwise,
+/// reduction, pooling, indexing, movement, generator.
 const std::vector<std::string>& kernel_classes();
+/// The dimensions of the table that a class or an operation may have. Classes that add up products have m, n and k.
+/// Attention and its gradients have the length of the memory, the heads of all elements of the batch, and how many of
+/// these heads share a head of the memory. Others have none.
+std::vector<std::string> table_dims(const std::string& kernel);
 
 }  // namespace mtfc

@@ -3,7 +3,7 @@
 namespace mtfc {
 namespace {
 
-constexpr std::string_view kBytesPerSecond = "bytes per second";
+constexpr std::string_view kBytes = "bytes", kBytesPerSecond = "bytes per second", kSeconds = "seconds";
 
 const HardwareKey<Hardware> kHardwareKeys[] = {
     {"name", true, &Hardware::name, ""},
@@ -13,28 +13,43 @@ const HardwareKey<Hardware> kHardwareKeys[] = {
     {"threads_per_rank", false, CountField<Hardware>{&Hardware::threads_per_rank},
      "the threads that each of these ranks had"},
     {"flops", true, HardwarePart::kFlops, "operations per second of one device, by dtype"},
-    {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero},
+    {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero, kBytes},
      "the memory of one device"},
-    {"reserved_bytes", false, NumberField<Hardware>{&Hardware::reserved_bytes, NumberRange::kNotNegative},
+    {"reserved_bytes", false,
+     NumberField<Hardware>{&Hardware::reserved_bytes, NumberRange::kNotNegative, kBytes},
      "the part of it that programs can't use, since drivers and libraries do; default: 0"},
     {"memory_bandwidth", true, CurveField<Hardware>{&Hardware::memory_bandwidth, kBytesPerSecond},
      "bytes per second that one device reads, by the number of bytes touched since the same bytes were last "
      "touched"},
     {"write_bandwidth", false, OptionalCurveField<Hardware>{&Hardware::write_bandwidth, kBytesPerSecond},
      "bytes per second of data that is only written; default: as for reading"},
-    {"overlap", false, NumberField<Hardware>{&Hardware::overlap, NumberRange::kZeroToOne},
+    {"overlap", false, NumberField<Hardware>{&Hardware::overlap, NumberRange::kZeroToOne, ""},
      "the share of the shorter of arithmetic and memory traffic that the longer of the two hides"},
-    {"step_overhead_s", false, NumberField<Hardware>{&Hardware::step_overhead_s, NumberRange::kNotNegative},
+    {"step_overhead_s", false,
+     NumberField<Hardware>{&Hardware::step_overhead_s, NumberRange::kNotNegative, kSeconds},
      "seconds that every kernel takes in addition"},
+    {"issue_s", false, NumberField<Hardware>{&Hardware::issue_s, NumberRange::kNotNegative, kSeconds},
+     "seconds that a processor takes to issue a kernel or a collective, beside the device; default: 0"},
+    {"program_overhead_s", false,
+     NumberField<Hardware>{&Hardware::program_overhead_s, NumberRange::kNotNegative, kSeconds},
+     "seconds that every run of a program takes in addition; default: 0"},
     {"efficiency", false, HardwarePart::kEfficiency,
      "share of the peak that an operation, or a class of kernels, reaches"},
     {"axes", true, HardwarePart::kAxes, "the link of each axis of the mesh; \"*\" is that of all other axes"},
     {"topology", false, HardwarePart::kTopology, ""},
+    {"sources", false, HardwarePart::kSources,
+     "the origins of the values, by their paths in this file, such as flops/bf16; a shorter path covers all "
+     "values "
+     "below it"},
 };
 
 const HardwareKey<Rate> kRateKeys[] = {
-    {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative},
+    {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative, kSeconds},
      "the fixed seconds of a message"},
+    {"fixed_s", false, NumberField<Rate>{&Rate::fixed_s, NumberRange::kNotNegative, kSeconds},
+     "the fixed seconds of a collective, beside those of its messages; default: 0"},
+    {"members_share", false, CurveField<Rate>{&Rate::members_share, "share of bytes_per_s", 1},
+     "the share of bytes_per_s that a group reaches, by the number of its devices; default: 1"},
     {"bytes_per_s", true, CurveField<Rate>{&Rate::bytes_per_s, kBytesPerSecond},
      "bandwidth of one device along the axis, by bytes sent"},
 };

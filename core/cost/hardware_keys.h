@@ -22,6 +22,7 @@ template <typename Owner>
 struct NumberField {
   double Owner::*member;
   NumberRange range;
+  std::string_view unit;
 };
 
 /// A whole number of at least 1; 0 stands for one that is not stated.
@@ -34,6 +35,7 @@ template <typename Owner>
 struct CurveField {
   Curve Owner::*member;
   std::string_view unit;  // of its values
+  double most = 0;        // the largest value that is allowed; 0: any
 };
 
 template <typename Owner>
@@ -49,7 +51,8 @@ enum class HardwarePart {
   kEfficiency,
   kAxes,
   kTopology,
-  kCollectives
+  kCollectives,
+  kSources
 };
 
 template <typename Owner>

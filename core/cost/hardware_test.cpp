@@ -32,16 +32,25 @@ TEST_CASE("what a profile does not list") {
   CHECK(hardware.link("cols").latency_s == 2);
 }
 
-TEST_CASE("a table of products is linear between its sizes, on logarithmic scales") {
-  const ProductTable table{{1, 100}, {10}, {4, 16}, {0.01, 0.04, 0.25, 1}};
-  CHECK(table.at(1, 10, 4) == doctest::Approx(0.01));
-  CHECK(table.at(100, 10, 16) == doctest::Approx(1));
-  CHECK(table.at(10, 10, 4) == doctest::Approx(0.05));
-  CHECK(table.at(1, 10, 8) == doctest::Approx(0.02));
-  CHECK(table.at(10, 10, 8) == doctest::Approx(0.1));
+TEST_CASE("a table is linear between its sizes, on logarithmic scales") {
+  const ShareTable table{{{1, 100}, {10}, {4, 16}}, {0.01, 0.04, 0.25, 1}};
+  const auto at = [&](double m, double n, double k) { return table.at(std::vector{m, n, k}); };
+  CHECK(at(1, 10, 4) == doctest::Approx(0.01));
+  CHECK(at(100, 10, 16) == doctest::Approx(1));
+  CHECK(at(10, 10, 4) == doctest::Approx(0.05));
+  CHECK(at(1, 10, 8) == doctest::Approx(0.02));
+  CHECK(at(10, 10, 8) == doctest::Approx(0.1));
+  CHECK(table.most() == 1);
   SUBCASE("and constant beyond them") {
-    CHECK(table.at(1e6, 1, 1e6) == doctest::Approx(1));
-    CHECK(table.at(0, 1e9, 1) == doctest::Approx(0.01));
+    CHECK(at(1e6, 1, 1e6) == doctest::Approx(1));
+    CHECK(at(0, 1e9, 1) == doctest::Approx(0.01));
+  }
+  SUBCASE("also of attention") {
+    const ShareTable attention{{{1024, 4096}, {16}, {1}}, {0.2, 0.8}};
+    CHECK(attention.at(std::vector{2048.0, 3.0, 4.0}) == doctest::Approx(0.4));
+    CHECK(table_dims("attention_gradient") == std::vector<std::string>{"length", "heads", "group"});
+    CHECK(table_dims("widened_einsum") == std::vector<std::string>{"m", "n", "k"});
+    CHECK(table_dims("gelu").empty());
   }
 }
 

@@ -1,6 +1,8 @@
 #include "core/cost/kernel_time.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "core/diagnostics/enum_names.h"
 #include "core/op_rules/attention.h"
@@ -11,8 +13,8 @@
 namespace mtfc {
 namespace {
 
-// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction. A profile
-// can't list attention, which is priced as products. Convolutions are listed as `conv` and `grouped_conv`.
+// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction. Convolutions
+// are listed as `conv` and `grouped_conv`, and attention that is not listed is priced as products.
 constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise, "elementwise"},
                                                            {Family::kElementwiseChecked, "elementwise"},
                                                            {Family::kReduction, "reduction"},
@@ -42,21 +44,27 @@ double share(const Hardware& hardware, std::initializer_list<std::string> names,
 }
 
 // The keys that price products, the most particular first.
-const std::vector<std::string> kProducts = {"einsum"}, kBatchedProducts = {"batched_einsum", "einsum"},
-                               kConvs = {"conv", "einsum"},
+const std::vector<std::string> kProducts = {"einsum"}, kWidenedProducts = {"widened_einsum", "einsum"},
+                               kBatchedProducts = {"batched_einsum", "einsum"}, kConvs = {"conv", "einsum"},
                                kGroupedConvs = {"grouped_conv", "conv", "batched_einsum", "einsum"};
+
+// The share by the first of `kinds` that the profile lists: of a table at `sizes`, of a curve at `size`.
+std::optional<double> table_share(const Hardware& hardware, const std::vector<std::string>& kinds,
+                                  std::span<const double> sizes, double size) {
+  for (const std::string& kind : kinds) {
+    if (const auto table = hardware.tables.find(kind); table != hardware.tables.end())
+      return table->second.at(sizes);
+    if (const auto curve = hardware.efficiency.find(kind); curve != hardware.efficiency.end())
+      return curve->second.at(size);
+  }
+  return std::nullopt;
+}
 
 // The share of a product a[m, k] * b[k, n] by the first of `kinds` that the profile lists.
 double share_of_product(const Hardware& hardware, const std::vector<std::string>& kinds, int64_t m, int64_t n,
                         int64_t k) {
-  const auto rows = static_cast<double>(m), columns = static_cast<double>(n), inner = static_cast<double>(k);
-  for (const std::string& kind : kinds) {
-    if (const auto table = hardware.products.find(kind); table != hardware.products.end())
-      return table->second.at(rows, columns, inner);
-    if (const auto curve = hardware.efficiency.find(kind); curve != hardware.efficiency.end())
-      return curve->second.at(2 * rows * columns * inner);
-  }
-  return 1;
+  const double sizes[] = {static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)};
+  return table_share(hardware, kinds, sizes, 2 * sizes[0] * sizes[1] * sizes[2]).value_or(1);
 }
 
 // The traffic of the copies that a plan makes of operands and result: each is written, and read again.
@@ -73,14 +81,16 @@ int64_t bytes_packed(std::span<const LocalType> operands, const LocalType& resul
 void add_products(std::span<const LocalType> operands, const LocalType& result, double flops,
                   const Hardware& hardware, KernelTime& time) {
   const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
-  const double at_peak = flops / hardware.peak(product_dtype(operands[0].dtype, operands[1].dtype));
+  const DType dtype = product_dtype(operands[0].dtype, operands[1].dtype);
+  const double at_peak = flops / hardware.peak(dtype);
   if (plan.multiplies) {
     time.compute_s += at_peak / share(hardware, {"mul", "elementwise"}, flops);
     return;
   }
-  time.compute_s +=
-      at_peak / share_of_product(hardware, elements(plan.batch) > 1 ? kBatchedProducts : kProducts, plan.m,
-                                 plan.n, plan.k);
+  const std::vector<std::string>& kinds = elements(plan.batch) > 1                 ? kBatchedProducts
+                                          : size_of(result.dtype) > size_of(dtype) ? kWidenedProducts
+                                                                                   : kProducts;
+  time.compute_s += at_peak / share_of_product(hardware, kinds, plan.m, plan.n, plan.k);
   if (const auto copied = static_cast<double>(bytes_packed(operands, result, plan)); copied > 0)
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
@@ -98,13 +108,36 @@ double computed_flops(const OpDef& op, const LocalCall& call, const std::vector<
   return op.family == Family::kAttention ? counted * share_computed(call) : counted;
 }
 
-// Attention multiplies the queries and the memory of one position of the batch at a time. `flops` are those of the
-// pairs that it computes.
-void add_attention(const LocalCall& call, double flops, const Hardware& hardware, KernelTime& time) {
+// The names by which a profile lists an attention, or a gradient of one.
+std::vector<std::string> names_of_attention(const OpDef& op) {
+  return {std::string(op.signature.name), class_of(Family::kAttention)};
+}
+
+// The length of the memory, the heads of all elements of the batch, and how many of them share a head of the memory.
+// The longest dimension of the queries counts their positions, and others tell heads apart that share the memory.
+std::array<double, 3> attention_places(const LocalCall& call, const AttentionSizes& sizes) {
+  int64_t positions = 1;
+  const LocalDims& memory = call.operands[1].dims;
+  for (const LocalDim& dim : call.operands[0].dims)
+    if (!contains(memory, dim.name)) positions = std::max(positions, dim.size);
+  const int64_t group = std::max<int64_t>(sizes.queries / positions, 1);
+  return {static_cast<double>(sizes.memory), static_cast<double>(sizes.batch * group),
+          static_cast<double>(group)};
+}
+
+// A share that a profile lists is that of the operations of the pairs that queries see. Otherwise attention multiplies
+// the queries and the memory of one position of the batch at a time, and `flops` are those of the pairs that it
+// computes.
+void add_attention(const OpDef& op, const LocalCall& call, double flops, const Hardware& hardware,
+                   KernelTime& time) {
   const AttentionSizes sizes = attention_sizes(call);
-  time.compute_s +=
-      flops / (hardware.peak(call.operands[0].dtype) *
-               share_of_product(hardware, kBatchedProducts, sizes.queries, sizes.memory, sizes.inner));
+  const std::array<double, 3> places = attention_places(call, sizes);
+  double share = 1;
+  if (const auto listed_share = table_share(hardware, names_of_attention(op), places, places[0]))
+    share = *listed_share * share_computed(call) / share_seen(call);
+  else
+    share = share_of_product(hardware, kBatchedProducts, sizes.queries, sizes.memory, sizes.inner);
+  time.compute_s += flops / (hardware.peak(call.operands[0].dtype) * share);
 }
 
 void add_convolution(const LocalCall& call, const LocalType& result, double flops, const Hardware& hardware,
@@ -116,16 +149,19 @@ void add_convolution(const LocalCall& call, const LocalType& result, double flop
 }
 
 // The best share of any shape of product, including products that are computed by multiplying elements.
-double best_share_of_products(const Hardware& hardware) {
+double best_share_of_products(const OpDef& op, const Hardware& hardware) {
   const auto best_of = [&](const std::string& kind, double otherwise) {
-    if (const auto table = hardware.products.find(kind); table != hardware.products.end())
-      return *std::max_element(table->second.shares.begin(), table->second.shares.end());
+    if (const auto table = hardware.tables.find(kind); table != hardware.tables.end())
+      return table->second.most();
     const Curve* curve = listed(hardware, {kind});
     return curve ? curve->most() : otherwise;
   };
+  if (op.family == Family::kAttention)
+    for (const std::string& name : names_of_attention(op))
+      if (const double best = best_of(name, 0); best > 0) return best;
   const Curve* multiplied = listed(hardware, {"mul", "elementwise"});
-  return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), best_of("conv", 0),
-                   best_of("grouped_conv", 0), multiplied ? multiplied->most() : 1});
+  return std::max({best_of("einsum", 1), best_of("widened_einsum", 0), best_of("batched_einsum", 0),
+                   best_of("conv", 0), best_of("grouped_conv", 0), multiplied ? multiplied->most() : 1});
 }
 
 void add_operations(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
@@ -136,7 +172,7 @@ void add_operations(const OpDef& op, const LocalCall& call, const std::vector<Lo
   const std::string name(op.signature.name), kind = class_of(op.family);
   time.peak_s += flops / peak;
   if (op.family == Family::kAttention)
-    add_attention(call, flops, hardware, time);
+    add_attention(op, call, flops, hardware, time);
   else if (op.family == Family::kConvolution)
     add_convolution(call, results[0], flops, hardware, time);
   else if (adds_products(op, call.operands.size()))
@@ -164,6 +200,7 @@ void add_turns(const EntryPoint& entry, const Step& step, const Mesh& mesh, cons
   add_operations(*step.op(), {step.attributes(), operands}, {result.type}, hardware, turn);
   const auto turns = static_cast<double>(ring.members());
   time.overhead_s *= turns;
+  time.issued = ring.members();
   time.compute_s += turns * turn.compute_s;
   time.memory_s += turns * turn.memory_s;
   time.peak_s += turns * turn.peak_s;
@@ -194,6 +231,7 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
   if (moves_nothing) return time;
   time.overhead_s = hardware.step_overhead_s;
   time.overlap = hardware.overlap;
+  time.issued = 1;
   for (const MemoryAccess& access : traffic) {
     time.bytes += access.bytes;
     time.memory_s += memory_seconds(access, hardware);
@@ -249,7 +287,8 @@ double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& 
                        share_useful(*step.op(), step.attributes());
   if (flops <= 0) return 0;
   const double peak = hardware.peak(rated_dtype(*step.op(), operands, results[0]));
-  if (adds_products(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));
+  if (adds_products(*step.op(), operands.size()))
+    return flops / (peak * best_share_of_products(*step.op(), hardware));
   const Curve* curve =
       listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});
   return flops / (peak * (curve ? curve->most() : 1));

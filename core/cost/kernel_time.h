@@ -26,6 +26,8 @@ struct KernelTime {
   double overlap = 1;    // fraction of the shorter of both that the longer hides
   double peak_s = 0;     // operations at peak
   int64_t bytes = 0;     // touched
+  int64_t issued =
+      0;  // kernels that a processor issues: those of a ring in turns, and none that move nothing
 
   double seconds() const {
     return overhead_s + std::max(compute_s, memory_s) + (1 - overlap) * std::min(compute_s, memory_s);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/cost/collective_time.h"
 #include "core/cost/cost.h"
@@ -35,42 +36,58 @@ const char* bound_of(const CollectiveTime& time) {
   return time.latency_s > time.transfer_s + time.own_s ? "latency" : "network";
 }
 
-// Walks the steps with two clocks: that of the device and that of the network.
+// A prediction's input: a program with its counts, and the times of its kernels on the hardware.
+struct Priced {
+  const Mesh& mesh;
+  const EntryPoint& entry;
+  const std::vector<StepCount>& counts;
+  const Hardware& hardware;
+  const std::vector<KernelTime>& kernels;  // by step
+};
+
+// Walks the steps with three clocks: those of the device, of the network and of the processor that issues their work.
 class Clocks {
  public:
-  Clocks(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
-         const Hardware& hardware, const std::vector<KernelTime>& kernels)
-      : mesh_(program.mesh()),
-        entry_(entry),
-        counts_(counts),
-        hardware_(hardware),
-        kernels_(kernels),
-        times_(repetitions(entry)),
-        done_(entry.steps.size()),
-        pending_(entry.steps.size()) {
-    cost_.hardware = hardware.name;
-    cost_.steps.resize(entry.steps.size());
+  // `issue_s` is the time of the processor for each kernel and collective. `rounds` are the rounds() of a walk without
+  // such a time; nothing if `issue_s` is 0.
+  explicit Clocks(const Priced& priced, double issue_s = 0, std::vector<double> rounds = {})
+      : in_(priced),
+        issue_s_(issue_s),
+        times_(repetitions(priced.entry)),
+        unissued_rounds_(std::move(rounds)),
+        rounds_of_(priced.entry.steps.size()),
+        started_(priced.entry.steps.size()) {
+    cost_.hardware = priced.hardware.name;
+    cost_.steps.resize(priced.entry.steps.size());
   }
 
   TimeCost run() {
-    for (size_t s = 0; s < entry_.steps.size(); ++s) {
+    for (size_t s = 0; s < in_.entry.steps.size(); ++s) {
       cost_.steps[s].begin_s = now_;
       visit(s);
       cost_.steps[s].end_s = std::max(cost_.steps[s].end_s, now_);
     }
-    cost_.step_s = std::max(now_, network_);
+    cost_.step_s = std::max({now_, network_, host_}) + in_.hardware.program_overhead_s;
     cost_.roofline_s = roofline_.seconds();
-    if (cost_.step_s > 0) cost_.efficiency = useful_seconds_at_peak(mesh_, entry_, hardware_) / cost_.step_s;
+    if (cost_.step_s > 0)
+      cost_.efficiency = useful_seconds_at_peak(in_.mesh, in_.entry, in_.hardware) / cost_.step_s;
     return cost_;
   }
+  // By the step that begins a loop, the time of a round after the first on the device.
+  const std::vector<double>& rounds() const { return rounds_of_; }
 
  private:
   struct Round {
-    double begin, network;
+    double begin, network, host;
+  };
+  struct Started {
+    double ready = 0;  // the wait can't end before
+    double left = 0;   // the time that the collective takes in its wait
+    bool overlaps = true;
   };
 
   void visit(size_t s) {
-    const Step& step = entry_.steps[s];
+    const Step& step = in_.entry.steps[s];
     switch (step.kind()) {
       case StepKind::kKernel:
       case StepKind::kFused:
@@ -83,7 +100,7 @@ class Clocks {
       case StepKind::kWait:
         return wait(s);
       case StepKind::kLoop:
-        rounds_.push_back({now_, network_});
+        rounds_.push_back({now_, network_, host_});
         return;
       case StepKind::kRepeat:
         return repeat(*step.as<RepeatLoop>());
@@ -92,31 +109,43 @@ class Clocks {
     }
   }
 
+  // The processor is done with one kernel or collective more.
+  void issue() { host_ += issue_s_; }
+
   void run_kernel(size_t s) {
-    const KernelTime& time = kernels_[s];
+    const KernelTime& time = in_.kernels[s];
     const auto runs = static_cast<double>(times_[s]);
     const double operations = runs * time.peak_s;
-    const double memory = runs * static_cast<double>(time.bytes) / hardware_.memory_bandwidth.most();
+    const double memory = runs * static_cast<double>(time.bytes) / in_.hardware.memory_bandwidth.most();
     roofline_.operations += operations;
     roofline_.memory += memory;
     cost_.steps[s].at_peak_s = std::max(operations, memory);
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].bound = bound_of(time);
     cost_.compute_s += runs * time.seconds();
+    if (time.issued > 0) {
+      issue();
+      now_ = std::max(now_, host_);
+    }
+    cost_.steps[s].begin_s = now_;
     now_ += time.seconds();
   }
 
-  // Its transfers begin when the network is free.
+  // Its transfers begin when the network is free. The processor issues its products, and a transfer after each but the
+  // last.
   void run_ring(size_t s) {
-    const RingTime time = ring_time(entry_, entry_.steps[s], kernels_[s], mesh_, hardware_);
+    const RingTime time = ring_time(in_.entry, in_.entry.steps[s], in_.kernels[s], in_.mesh, in_.hardware);
     const auto runs = static_cast<double>(times_[s]);
     const double sent = (time.members - 1) * time.turn.ideal_s;
     roofline_.operations += runs * time.product.peak_s;
-    roofline_.memory += runs * static_cast<double>(time.product.bytes) / hardware_.memory_bandwidth.most();
-    roofline_.network[mesh_.names(entry_.steps[s].as<RunRing>()->axes)] += runs * sent;
+    roofline_.memory += runs * static_cast<double>(time.product.bytes) / in_.hardware.memory_bandwidth.most();
+    roofline_.network[in_.mesh.names(in_.entry.steps[s].as<RunRing>()->axes)] += runs * sent;
     if (time.turn.overlaps && network_ > now_)
       now_ = std::max(now_, network_ - time.product.seconds() / time.members);
-    now_ += time.seconds();
+    issue();
+    now_ = std::max(now_, host_) + time.seconds();
+    host_ += 2 * (time.members - 1) * issue_s_;
+    now_ = std::max(now_, host_);
     if (time.turn.overlaps) network_ = std::max(network_, now_ - time.product.seconds() / time.members);
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].at_peak_s = runs * std::max(time.product.peak_s, sent);
@@ -127,66 +156,100 @@ class Clocks {
   }
 
   void start(size_t s) {
-    const Step& step = entry_.steps[s];
+    const Step& step = in_.entry.steps[s];
     const auto runs = static_cast<double>(times_[s]);
-    const double bytes = runs > 0 ? static_cast<double>(counts_[s].bytes_sent) / runs : 0;
+    const double bytes = runs > 0 ? static_cast<double>(in_.counts[s].bytes_sent) / runs : 0;
     CollectiveTime time =
-        collective_time(step.collective().kind, step.collective().axes, mesh_, bytes, hardware_);
+        collective_time(step.collective().kind, step.collective().axes, in_.mesh, bytes, in_.hardware);
     if (is_combined(step))
-      time.own_s += packing_seconds(collective_workspace(entry_, step, mesh_), hardware_);
-    roofline_.network[mesh_.names(step.collective().axes)] += runs * time.ideal_s;
+      time.own_s += packing_seconds(collective_workspace(in_.entry, step, in_.mesh), in_.hardware);
+    roofline_.network[in_.mesh.names(step.collective().axes)] += runs * time.ideal_s;
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].at_peak_s = runs * time.ideal_s;
     cost_.steps[s].bound = bound_of(time);
     cost_.communication_s += runs * time.seconds();
+    issue();
     if (time.overlaps) {
-      cost_.steps[s].begin_s = std::max(now_, network_);
-      cost_.steps[s].end_s = network_ = done_[s] = cost_.steps[s].begin_s + time.seconds() - time.own_s;
-      pending_[s] = time.own_s;
+      cost_.steps[s].begin_s = std::max({now_, network_, host_});
+      cost_.steps[s].end_s = network_ = cost_.steps[s].begin_s + time.seconds() - time.own_s;
+      started_[s] = {network_, time.own_s, true};
     } else {
-      pending_[s] = time.seconds();
+      started_[s] = {host_, time.seconds(), false};
     }
   }
 
   void wait(size_t s) {
-    const size_t started = entry_.steps[s].as<AwaitCollective>()->start.index();
+    const size_t start = in_.entry.steps[s].as<AwaitCollective>()->start.index();
+    const Started& started = started_[start];
     const double before = now_;
-    now_ = std::max(now_, done_[started]);
-    if (pending_[started] > 0) {
+    now_ = std::max(now_, started.ready);
+    if (started.left > 0) {
       // A link that does not overlap does its work here, on the device's time.
-      if (done_[started] == 0) cost_.steps[started].begin_s = now_;
-      now_ += pending_[started];
-      cost_.steps[started].end_s = now_;
+      if (!started.overlaps) cost_.steps[start].begin_s = now_;
+      now_ += started.left;
+      cost_.steps[start].end_s = now_;
     }
     cost_.steps[s].seconds = (now_ - before) * static_cast<double>(times_[s]);
   }
 
-  // Adds the other rounds of a loop, each as long as the first.
+  // Adds the other rounds of a loop, each as long as the first on the device; or as on the processor that issues it.
   void repeat(const RepeatLoop& loop) {
     const Round round = rounds_.back();
     rounds_.pop_back();
-    const int64_t times = entry_.steps[loop.begin].as<BeginLoop>()->times;
-    const auto more = static_cast<double>(std::max<int64_t>(times, 1) - 1);
+    const int64_t times = std::max<int64_t>(in_.entry.steps[loop.begin].as<BeginLoop>()->times, 1);
+    const auto more = static_cast<double>(times - 1);
     const double length = std::max(now_, network_) - std::max(round.begin, round.network);
-    const double first = now_ - round.begin, each = std::max(length, first);
-    if (rounds_.empty()) cost_.loops.push_back({round.begin, first, each, std::max<int64_t>(times, 1)});
-    now_ += more * each;
+    const double first = now_ - round.begin;
+    const double on_device = issue_s_ > 0 ? unissued_rounds_[loop.begin.index()] : std::max(length, first);
+    const double on_host = host_ - round.host;
+    rounds_of_[loop.begin.index()] = on_device;
+    // The time from when the processor begins a round to when the device has finished it, if it waits for nothing else.
+    // The processor begins the last round when it has issued all others.
+    const double from_host = std::min(now_ - round.host, on_host + on_device);
+    const double end = std::max(now_ + more * on_device, round.host + more * on_host + from_host);
+    const double each = issue_s_ > 0 && more > 0 ? (end - now_) / more : on_device;
+    if (rounds_.empty()) cost_.loops.push_back({round.begin, first, each, times});
+    now_ = end;
+    host_ += more * on_host;
     if (network_ > round.network) network_ = std::max(network_, now_);
   }
 
-  const Mesh& mesh_;
-  const EntryPoint& entry_;
-  const std::vector<StepCount>& counts_;
-  const Hardware& hardware_;
-  const std::vector<KernelTime>& kernels_;  // by step
+  const Priced in_;
+  const double issue_s_;
   const std::vector<int64_t> times_;
-  std::vector<double> done_;     // when the collective of a start ends
-  std::vector<double> pending_;  // the time that the collective of a start takes in its wait
-  std::vector<Round> rounds_;    // the loops around the current step
-  double now_ = 0, network_ = 0;
+  const std::vector<double> unissued_rounds_;
+  std::vector<double> rounds_of_;  // by the step that begins a loop: a round after the first on the device
+  std::vector<Started> started_;   // by the step that starts a collective
+  std::vector<Round> rounds_;      // the loops around the current step
+  double now_ = 0, network_ = 0, host_ = 0;
   Roofline roofline_;
   TimeCost cost_;
 };
+
+// The kernels whose values depend on constants alone. A framework that issues kernels makes these values once, or
+// clears all of them together, and hands numbers to kernels as arguments.
+std::vector<size_t> made_once(const EntryPoint& entry) {
+  const auto is_kernel = [](const Step& step) {
+    return step.kind() == StepKind::kKernel || step.kind() == StepKind::kFused ||
+           step.kind() == StepKind::kSlice;
+  };
+  std::set<ValueId> made_here, varying;
+  for (const Step& step : entry.steps)
+    if (is_kernel(step)) made_here.insert(step.outputs.begin(), step.outputs.end());
+  const auto draws = [](const Step& step) { return step.op() && step.op()->traits.is_drawn; };
+  const auto varies = [&](const Step& step) {
+    return !is_kernel(step) || draws(step) ||
+           std::any_of(step.members().begin(), step.members().end(), draws) ||
+           std::any_of(step.inputs.begin(), step.inputs.end(),
+                       [&](ValueId id) { return !made_here.contains(id) || varying.contains(id); });
+  };
+  for (const Step& step : entry.steps)
+    if (varies(step)) varying.insert(step.outputs.begin(), step.outputs.end());
+  std::vector<size_t> found;
+  for (size_t s = 0; s < entry.steps.size(); ++s)
+    if (is_kernel(entry.steps[s]) && !varies(entry.steps[s])) found.push_back(s);
+  return found;
+}
 
 }  // namespace
 
@@ -212,12 +275,21 @@ std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, 
         kind == StepKind::kRing)
       times[s] = kernel_time(entry, step, traffic[s], mesh, hardware);
   }
+  if (hardware.issue_s > 0)
+    for (const size_t s : made_once(entry)) {
+      times[s].overhead_s = 0;
+      times[s].issued = 0;
+    }
   return times;
 }
 
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                         const Hardware& hardware, const std::vector<KernelTime>& kernels) {
-  return Clocks(program, entry, counts, hardware, kernels).run();
+  const Priced priced{program.mesh(), entry, counts, hardware, kernels};
+  Clocks device(priced);
+  const TimeCost cost = device.run();
+  if (hardware.issue_s <= 0) return cost;
+  return Clocks(priced, hardware.issue_s, device.rounds()).run();
 }
 
 }  // namespace mtfc

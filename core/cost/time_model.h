@@ -9,6 +9,11 @@
 //   kernel   |--a--|-b-|      |--c--|       a; start s; b; wait s; c
 //   network        |----s----|              step_s ends with c, and s takes longer than b
 //
+// A processor issues kernels and collectives one after the other, and runs ahead of the device if it can (issue_s):
+//
+//   processor  |--a--|--b--|--c--|
+//   device           |-----a-----|-b-||-c-|       it waits for a, and finds b and c issued
+//
 // Times, like counts, are those of the busiest device.
 
 #include <string>
@@ -34,7 +39,7 @@ struct StepTime {
   double at_peak_s = 0;
 };
 
-/// A loop that no other loop contains. Its first round takes first_s, each other one round_s.
+/// A loop that no other loop contains. Its first round takes first_s, each other one round_s on average.
 struct LoopTime {
   double begin_s = 0;
   double first_s = 0;

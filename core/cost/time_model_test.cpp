@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/cost/collective_time.h"
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
@@ -229,7 +231,7 @@ TEST_CASE("convolutions run at the rate of the products that they consist of") {
   const auto plain = [&] { return seconds({b, h, c}, {taps, c, o}, {b, to, o}); };
   const double at_peak = 2 * (4 * 5) * 16 * (8 * 3) / 2 / 1e9;  // of a group
   CHECK(grouped() == doctest::Approx(2 * at_peak));
-  on.products["einsum"] = {{1}, {1}, {1}, {0.5}};
+  on.tables["einsum"] = {{{1}, {1}, {1}}, {0.5}};
   CHECK(grouped() == doctest::Approx(2 * at_peak / 0.5));
   on.efficiency["batched_einsum"] = 0.4;
   CHECK(grouped() == doctest::Approx(2 * at_peak / 0.4));
@@ -237,7 +239,7 @@ TEST_CASE("convolutions run at the rate of the products that they consist of") {
   on.efficiency["conv"] = Curve({{2 * 20 * 16 * 12, 0.25}, {1e9, 1}});
   CHECK(grouped() == doctest::Approx(2 * at_peak / 0.25));
   CHECK(plain() == doctest::Approx(at_peak / 0.25));
-  on.products["grouped_conv"] = {{16, 20}, {16, 20}, {12, 24}, {0.9, 0.9, 0.8, 0.8, 0.1, 0.2, 0.7, 0.7}};
+  on.tables["grouped_conv"] = {{{16, 20}, {16, 20}, {12, 24}}, {0.9, 0.9, 0.8, 0.8, 0.1, 0.2, 0.7, 0.7}};
   CHECK(grouped() == doctest::Approx(2 * at_peak / 0.1));
   CHECK(plain() == doctest::Approx(at_peak / 0.25));
 }
@@ -264,9 +266,9 @@ TEST_CASE("products run at the rate of their shape, what only moves at its own p
     return kernel_time(entry, step, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
   };
   CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9));
-  on.products["einsum"] = {{1}, {1}, {1}, {0.5}};
+  on.tables["einsum"] = {{{1}, {1}, {1}}, {0.5}};
   CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9 / 0.5));
-  on.products["batched_einsum"] = {{100, 200}, {10}, {25, 100}, {0.1, 0.4, 1, 1}};
+  on.tables["batched_einsum"] = {{{100, 200}, {10}, {25, 100}}, {0.1, 0.4, 1, 1}};
   CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9 / 0.2));
   CHECK(seconds(transpose) < 1e-9);
   on.efficiency["movement"] = 0.25;
@@ -290,6 +292,198 @@ TEST_CASE("a loop takes as long as its rounds") {
     CHECK(loop.first_s == doctest::Approx(one.step_s));
     CHECK(loop.first_s + 6 * loop.round_s == doctest::Approx(seven.step_s));
   }
+}
+
+TEST_CASE("every collective has a fixed time, on each level that takes part") {
+  Hardware flat = hardware();
+  flat.axes["*"].fixed_s = 0.25;
+  CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, flat) == doctest::Approx(0.25 + 3 * kAlpha + 1));
+  flat.axes["*"].collectives["all_reduce"] = {0, kBandwidth, 0.5};
+  CHECK(seconds(CollectiveKind::kAllReduce, {1}, 1e6, flat) == doctest::Approx(0.5 + 1));
+  Hardware nodes = nodes_of(4);
+  nodes.axes["*"].fixed_s = 0.25;
+  nodes.inside->fixed_s = 0.125;
+  CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, nodes) == doctest::Approx(0.125 + 0.01));
+  CHECK(seconds(CollectiveKind::kAllReduce, {0, 1}, 1.75e6, nodes) ==
+        doctest::Approx(0.375 + 0.015 + 2 * kAlpha + 0.25));
+  flat.axes["*"].members_share = Curve({{2, 1}, {4, 0.5}});
+  CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, flat) == doctest::Approx(0.25 + 3 * kAlpha + 2));
+  CHECK(seconds(CollectiveKind::kAllGather, {0}, 1e6, flat) == doctest::Approx(0.25 + kAlpha + 1));
+  flat.axes["*"].members_share = 1;
+  // A ring starts each of its transfers.
+  const Mesh mesh({{"rows", 2}, {"cols", 4}});
+  CHECK(ring_transfers({1}, mesh, 1e6, flat).seconds() == doctest::Approx(3 * 0.25 + 3 * kAlpha + 1));
+  CHECK(ring_transfers({1}, mesh, 1e6, nodes).seconds() == doctest::Approx(3 * 0.125 + 0.01));
+}
+
+TEST_CASE("a program has a time of its own") {
+  Hardware on = hardware();
+  const double before = ByHand(3).time(on).step_s;
+  on.program_overhead_s = 0.5;
+  CHECK(ByHand(3).time(on).step_s == doctest::Approx(before + 0.5));
+}
+
+TEST_CASE("a processor issues kernels and collectives beside the device") {
+  const double kernel = 2e6 / 1e9, collective = 2 * kAlpha + 1;
+  Hardware on = hardware();
+  on.issue_s = 0.01;
+  TimeCost time = ByHand(1).time(on);
+  CHECK(time.steps[1].begin_s == doctest::Approx(0.01));
+  CHECK(time.steps[2].begin_s == doctest::Approx(0.02));
+  CHECK(time.step_s == doctest::Approx(0.01 + collective));
+  CHECK(time.compute_s == doctest::Approx(kernel));
+  CHECK(ByHand(7).time(on).step_s == doctest::Approx(0.01 + 7 * collective));
+  on.axes["*"].overlaps = false;
+  CHECK(ByHand(7).time(on).step_s == doctest::Approx(0.02 + 7 * (kernel + collective)));
+  // The processor is slower than both.
+  for (const bool overlaps : {true, false}) {
+    on.axes["*"].overlaps = overlaps;
+    on.issue_s = 2;
+    time = ByHand(7).time(on);
+    CHECK(time.step_s == doctest::Approx(7 * 2 * 2 + kernel + (overlaps ? 0 : collective)));
+    REQUIRE(time.loops.size() == 1);
+    CHECK(time.loops[0].first_s + 6 * time.loops[0].round_s == doctest::Approx(time.step_s));
+  }
+}
+
+namespace {
+
+// Kernels that touch so many bytes: `before`, and then some in a loop, or as many of them without one.
+double seconds_of_kernels(const std::vector<int64_t>& before, const std::vector<int64_t>& inside,
+                          int64_t rounds, bool in_loop, const Hardware& on) {
+  Program program;
+  EntryPoint entry;
+  const auto add = [&](int64_t touched) {
+    const auto id = static_cast<int>(entry.values.size());
+    const TensorType type{DType::kF32, {{"n", touched / 8}}};
+    for (int i = 0; i < 2; ++i) {
+      entry.values.push_back({"v", type, replicated(1), BufferId(id + i)});
+      entry.buffers.push_back({BufferKind::kActivation, bytes(type), int64_t{id + i} * 100'000'000, 0, 0});
+    }
+    entry.steps.push_back(kernel_step("neg", {id}, id + 1));
+  };
+  for (const int64_t touched : before) add(touched);
+  const auto begin = static_cast<int>(entry.steps.size());
+  if (in_loop) entry.steps.emplace_back();
+  for (int64_t round = 0; round < (in_loop ? 1 : rounds); ++round)
+    for (const int64_t touched : inside) add(touched);
+  if (in_loop) {
+    entry.steps[static_cast<size_t>(begin)].action =
+        BeginLoop{StepIndex(static_cast<int>(entry.steps.size())), rounds};
+    entry.steps.emplace_back().action = RepeatLoop{StepIndex(begin)};
+  }
+  return predicted_time(program, entry, std::vector<StepCount>(entry.steps.size()), on).step_s;
+}
+
+}  // namespace
+
+TEST_CASE("a loop takes as long as its rounds written out, whether processor or device is slower") {
+  const std::vector<int64_t> inside = {800'000, 8'000, 8'000, 8'000'000, 8'000};  // 8.824 ms on the device
+  for (const double issue_s : {0.0, 1e-4, 1e-3, 1.7e-3, 1.8e-3, 4e-3, 1e-2}) {
+    CAPTURE(issue_s);
+    Hardware on = hardware();
+    on.issue_s = issue_s;
+    CHECK(seconds_of_kernels({}, inside, 20, true, on) ==
+          doctest::Approx(seconds_of_kernels({}, inside, 20, false, on)));
+    // If the processor is far ahead when the loop begins, it may lose its lead on the way.
+    const double written_out = seconds_of_kernels({80'000'000}, inside, 20, false, on),
+                 looped = seconds_of_kernels({80'000'000}, inside, 20, true, on);
+    CHECK(looped >= written_out * (1 - 1e-9));
+    CHECK(looped <= written_out + std::min(5 * issue_s, 8.824e-3) + 1e-9);
+  }
+}
+
+TEST_CASE("what is made of constants alone is not issued") {
+  const TensorType type{DType::kF32, {{"n", 250'000}}};
+  EntryPoint entry;
+  for (int i = 0; i < 4; ++i) {
+    entry.values.push_back({"v", type, replicated(1), BufferId(i)});
+    entry.buffers.push_back({BufferKind::kActivation, bytes(type), i * bytes(type), 0, 0});
+  }
+  Step constant = kernel_step("constant", {}, 1);
+  constant.as<RunKernel>()->attributes = {{"value", 0.5}, {"dims", type.dims}};
+  // 0 is given; 2 is made of a constant, 3 of the given one as well.
+  entry.steps = {constant, kernel_step("neg", {1}, 2), kernel_step("add", {0, 2}, 3)};
+  Hardware on = hardware();
+  on.step_overhead_s = 1;
+  const auto issued = [&](size_t s) { return kernel_times(entry, Mesh(), on)[s].issued; };
+  const auto overhead = [&](size_t s) { return kernel_times(entry, Mesh(), on)[s].overhead_s; };
+  CHECK(overhead(0) == 1);
+  on.issue_s = 1;
+  CHECK(issued(0) == 0);
+  CHECK(issued(1) == 0);
+  CHECK(issued(2) == 1);
+  CHECK(overhead(1) == 0);
+  CHECK(overhead(2) == 1);
+  CHECK(kernel_times(entry, Mesh(), on)[0].memory_s == doctest::Approx(1e6 / 1e9));
+}
+
+TEST_CASE("a product with a wider result has a class of its own") {
+  EntryPoint entry;
+  const auto add = [&](const TensorType& type) {
+    const auto offset = static_cast<int64_t>(entry.buffers.size() * 1'000'000);
+    const BufferId buffer = entry.buffers.add({BufferKind::kActivation, bytes(type), offset, 0, 0});
+    entry.values.push_back({"v", type, replicated(type.dims.size()), buffer});
+  };
+  const Dim m = {"m", 100}, n = {"n", 10}, k = {"k", 50};
+  add({DType::kBF16, {m, k}});
+  add({DType::kBF16, {k, n}});
+  add({DType::kBF16, {m, n}});
+  add({DType::kF32, {m, n}});
+  Hardware on = hardware();
+  on.flops["bf16"] = 1e9;
+  on.memory_bandwidth = 1e15;
+  const auto seconds = [&](int result) {
+    Step product = kernel_step("einsum", {0, 1}, result);
+    product.as<RunKernel>()->attributes = {{"dims", Dims{m, n}}};
+    entry.steps = {product};
+    return kernel_time(entry, product, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
+  };
+  const double at_peak = 2 * 100 * 10 * 50 / 1e9;
+  on.efficiency["einsum"] = 0.5;
+  CHECK(seconds(2) == doctest::Approx(at_peak / 0.5));
+  CHECK(seconds(3) == doctest::Approx(at_peak / 0.5));
+  on.efficiency["widened_einsum"] = 0.25;
+  CHECK(seconds(2) == doctest::Approx(at_peak / 0.5));
+  CHECK(seconds(3) == doctest::Approx(at_peak / 0.25));
+  on.tables["widened_einsum"] = {{{100}, {10}, {50}}, {0.2}};
+  CHECK(seconds(3) == doctest::Approx(at_peak / 0.2));
+}
+
+TEST_CASE("attention runs at a share for its length and heads, of the pairs that are seen") {
+  const Dim b = {"b", 2}, h = {"h", 3}, l = {"l", 256}, m = {"m", 256}, d = {"d", 8};
+  const auto local = [](const Dims& dims) {
+    LocalType type{DType::kF32, {}};
+    for (const Dim& dim : dims) type.dims.push_back({dim.name, dim.size});
+    return type;
+  };
+  std::vector<LocalType> operands = {local({b, h, l, d}), local({b, h, m, d}), local({b, h, m, d})};
+  std::vector<LocalType> results = {local({b, h, l, d}), local({b, h, l})};
+  const auto seconds = [&](bool causal, const Hardware& on) {
+    Attributes attributes = {{"over", m}, {"dim", d}};
+    if (causal) {
+      attributes.set("causal", true);
+      attributes.set("positions", l);
+    }
+    return operation_time(op_named("attention"), {attributes, operands}, results, on).seconds();
+  };
+  const double all = 4.0 * 8 * 2 * 3 * 256 * 256 / 1e9, seen = all * (256 + 1) / (2 * 256);
+  Hardware on = hardware();
+  on.efficiency["batched_einsum"] = 0.5;
+  CHECK(seconds(false, on) == doctest::Approx(all / 0.5));
+  CHECK(seconds(true, on) > seen / 0.5);  // its kernel computes whole tiles
+  on.efficiency["attention"] = Curve({{256, 0.25}, {512, 0.5}});
+  CHECK(seconds(false, on) == doctest::Approx(all / 0.25));
+  CHECK(seconds(true, on) == doctest::Approx(seen / 0.25));
+  on.tables["attention"] = {{{256}, {3, 12}, {1}}, {0.2, 0.8}};
+  CHECK(seconds(true, on) == doctest::Approx(seen / 0.4));  // six heads
+  // Two heads of the queries to each of the memory: twice as many heads.
+  on.tables["attention"] = {{{256}, {6, 24}, {1, 4}}, {0.1, 0.2, 0.2, 0.8}};
+  CHECK(seconds(true, on) == doctest::Approx(seen / 0.1));
+  operands[0] = results[0] = local({b, h, {"g", 2}, l, d});
+  results[1] = local({b, h, {"g", 2}, l});
+  const double middle = std::exp((std::log(0.1) + std::log(0.2) + std::log(0.2) + std::log(0.8)) / 4);
+  CHECK(seconds(true, on) == doctest::Approx(2 * seen / middle));
 }
 
 }  // namespace mtfc::time_model_test

@@ -262,6 +262,27 @@ AttentionSizes attention_gradient_sizes(const LocalCall& call, std::span<const L
   return attention_sizes({call.attributes, own});
 }
 
+namespace {
+
+// The queries along `positions` and the positions of the memory that the last device has.
+struct LastShard {
+  int64_t queries, positions;
+  int64_t first_query, first_position;
+};
+
+LastShard last_shard(const LocalCall& call) {
+  const auto size_in = [&](size_t operand, const std::string& name) {
+    for (const LocalDim& dim : call.operands[operand].dims)
+      if (dim.name == name) return dim.size;
+    return int64_t{1};
+  };
+  const Dim &along = call.attributes.get<Dim>("positions"), &memory = call.attributes.get<Dim>("over");
+  const int64_t queries = size_in(0, along.name), positions = size_in(1, memory.name);
+  return {queries, positions, along.size - queries, memory.size - positions};
+}
+
+}  // namespace
+
 double share_seen(const Attributes& attributes) {
   const bool causal = attributes.get_or("causal", false);
   const auto window = static_cast<double>(attributes.get_or("window", int64_t{0}));
@@ -274,20 +295,29 @@ double share_seen(const Attributes& attributes) {
   return (ends - begins) / (queries * static_cast<double>(window_span(attributes)));
 }
 
+double share_seen(const LocalCall& call) {
+  const bool causal = call.attributes.get_or("causal", false);
+  const auto window = static_cast<double>(call.attributes.get_or("window", int64_t{0}));
+  if (!causal && window == 0) return 1;
+  const LastShard shard = last_shard(call);
+  const auto queries = static_cast<double>(shard.queries), positions = static_cast<double>(shard.positions);
+  const double counted = static_cast<double>(attention_sizes(call).counted) * queries;
+  if (counted == 0) return 1;
+  // Of the first query among the positions of the shard.
+  const auto at = static_cast<double>(shard.first_query - shard.first_position);
+  const double ends = clamped_sum(queries, at + (causal ? 1 : window), positions);
+  const double begins = window > 0 ? clamped_sum(queries, at + 1 - window, positions) : 0;
+  return (ends - begins) / counted;
+}
+
 double share_computed(const LocalCall& call) {
   constexpr int64_t kMostTiles = 1024;  // that are looked at
   const bool causal = call.attributes.get_or("causal", false);
   const int64_t window = call.attributes.get_or("window", int64_t{0});
   if (!causal && window == 0) return 1;
-  const auto size_in = [&](size_t operand, const std::string& name) {
-    for (const LocalDim& dim : call.operands[operand].dims)
-      if (dim.name == name) return dim.size;
-    return int64_t{1};
-  };
   const Dim &along = call.attributes.get<Dim>("positions"), &memory = call.attributes.get<Dim>("over");
-  const int64_t queries = size_in(0, along.name), positions = size_in(1, memory.name);
+  const auto [queries, positions, first_query, first] = last_shard(call);
   if (queries == 0 || positions == 0) return 1;
-  const int64_t first_query = along.size - queries, first = memory.size - positions;
   const int64_t tiles = (queries + kQueriesTogether - 1) / kQueriesTogether;
   const int64_t stride = (tiles + kMostTiles - 1) / kMostTiles;
   double computed = 0, all = 0;

@@ -83,6 +83,8 @@ AttentionSizes attention_gradient_sizes(const LocalCall& call, std::span<const L
 inline constexpr int64_t kQueriesTogether = 64;
 /// The pairs that `causal` and `window` let queries see, relative to the pairs of the whole tensors that count.
 double share_seen(const Attributes& attributes);
+/// The pairs that the queries of the last device see in its part of the memory, relative to its pairs that count.
+double share_seen(const LocalCall& call);
 /// About the number of pairs that the kernel of the last device computes, relative to its pairs that count. It can be
 /// above 1, since kernels compute the scores of all positions that one of several queries sees.
 double share_computed(const LocalCall& call);

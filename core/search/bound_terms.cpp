@@ -141,7 +141,9 @@ BoundCost kernel_cost(const Scene& scene, int n, const Layout& layout, const Str
   const double memory = kernel_memory(scene, node, operands, results);
   if (memory <= 0 && time.peak_s <= 0) return {};
   time.memory_s += memory;
-  time.overhead_s = scene.input.hardware.step_overhead_s;
+  // On a device for which a processor issues kernels, constants and what is made of them alone take no overhead.
+  if (scene.input.hardware.issue_s <= 0 || is_product(*node.op))
+    time.overhead_s = scene.input.hardware.step_overhead_s;
   cost.device = time.seconds();
   return cost;
 }

@@ -92,7 +92,7 @@ double LayoutBound::seconds(RuleChoice choice) const {
     }
     sum.add(table.least(options));
   }
-  return sum.seconds();
+  return sum.seconds() + input_->hardware.program_overhead_s;
 }
 
 void LayoutBound::add_variables(const Program& program, double parts_of_state) {

@@ -301,6 +301,16 @@ TEST_CASE("no step and no arena is below its bound, however few of the rules are
   cached.axes["*"].collectives["all_reduce"] = {1e-7, Curve({{1e3, 1e9}, {1e5, 3e9}})};
   check_bounds(two_layers(64, 32, 128), kOblong, cached, 0.5);
   check_bounds(attention(16), kSquare, cached, 0.5);
+  // A processor that issues kernels, and fixed times.
+  Hardware issued = nodes;
+  issued.issue_s = 1e-7;
+  issued.program_overhead_s = 1e-5;
+  issued.axes["*"].fixed_s = issued.inside->fixed_s = 1e-6;
+  issued.inside->members_share = Curve({{2, 0.5}, {4, 1}});
+  issued.tables["attention"] = {{{4, 16}, {1, 4}, {1}}, {0.1, 0.2, 0.4, 0.8}};
+  issued.efficiency["widened_einsum"] = 0.5;
+  check_bounds(two_layers(61, 31, 128), kOblong, issued, 0.4);
+  check_bounds(attention(16), kSquare, issued, 0.3);
 }
 
 TEST_CASE("a bound for which there was no time is lower") {

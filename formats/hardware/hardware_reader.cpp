@@ -9,6 +9,7 @@
 #include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
 #include "core/program/program.h"
+#include "formats/hardware/profile_values.h"
 #include "formats/json/cursor.h"
 
 namespace mtfc {
@@ -87,7 +88,7 @@ struct FieldReader {
     owner.*field.member = ranged_number(at, field.range);
   }
   void operator()(const CountField<Owner>& field) const { owner.*field.member = count_of(at); }
-  void operator()(const CurveField<Owner>& field) const { owner.*field.member = curve(at); }
+  void operator()(const CurveField<Owner>& field) const { owner.*field.member = curve(at, field.most); }
   void operator()(const OptionalCurveField<Owner>& field) const { owner.*field.member = curve(at); }
   void operator()(HardwarePart part) const { read_part(at, part, owner); }
 };
@@ -145,10 +146,11 @@ double share_of(const Cursor& at) {
   return value;
 }
 
-std::vector<double> ascending_sizes(const Cursor& at, const char* key) {
+// The sizes of a dimension of a table. If it is left out, it makes no difference.
+std::vector<double> ascending_sizes(const Cursor& at, const std::string& key) {
   std::vector<double> sizes;
-  const auto list = at.require(key);
-  if (!list) return sizes;
+  const auto list = at.find(key);
+  if (!list) return {1};
   for (const Cursor& item : list->items("a list of sizes")) {
     const double size = number_above_zero(item).value_or(1);
     if (!sizes.empty() && size <= sizes.back())
@@ -160,26 +162,27 @@ std::vector<double> ascending_sizes(const Cursor& at, const char* key) {
 }
 
 // {"m": [16, 256], "n": [16, 256], "k": [64], "share": [0.1, 0.5, 0.5, 0.9]}
-ProductTable product_table(const Cursor& at) {
-  ProductTable table;
-  if (!at.check_keys({"m", "n", "k", "share"})) return table;
-  table.m = ascending_sizes(at, "m");
-  table.n = ascending_sizes(at, "n");
-  table.k = ascending_sizes(at, "k");
+ShareTable share_table(const Cursor& at, const std::vector<std::string>& dims) {
+  ShareTable table;
+  std::vector<std::string> keys = dims;
+  keys.emplace_back("share");
+  if (!at.check_keys(keys)) return table;
+  std::vector<size_t> counts;
+  size_t wanted = 1;
+  for (const std::string& dim : dims) {
+    table.sizes.push_back(ascending_sizes(at, dim));
+    counts.push_back(table.sizes.back().size());
+    wanted *= counts.back();
+  }
   const auto shares = at.require("share");
   if (!shares) return table;
   for (const Cursor& item : shares->items("a list of shares")) table.shares.push_back(share_of(item));
-  if (const size_t wanted = table.m.size() * table.n.size() * table.k.size(); table.shares.size() != wanted)
-    shares->error(fmt::format("expected a share for each of {} x {} x {} sizes, {} in all, found {}",
-                              table.m.size(), table.n.size(), table.k.size(), wanted, table.shares.size()),
-                  "those of all k for the first m and n come first");
+  if (table.shares.size() != wanted)
+    shares->error(fmt::format("expected a share for each of {} sizes, {} in all, found {}",
+                              fmt::join(counts, " x "), wanted, table.shares.size()),
+                  fmt::format("those of all sizes of {} for the first of {} come first", dims.back(),
+                              fmt::join(dims.begin(), dims.end() - 1, " and ")));
   return table;
-}
-
-bool has_table(const NamedCursor& kernel) {
-  const std::vector<std::string>& classes = product_classes();
-  return kernel.value.is(JsonKind::kObject) &&
-         std::find(classes.begin(), classes.end(), kernel.key) != classes.end();
 }
 
 void read_efficiency(const Cursor& at, Hardware& hardware) {
@@ -192,8 +195,9 @@ void read_efficiency(const Cursor& at, Hardware& hardware) {
                       fmt::format("'{}' is neither an operation nor a class of kernels", kernel.key),
                       near.empty() ? fmt::format("classes are {}", fmt::join(kernel_classes(), ", ")) : near);
     }
-    if (has_table(kernel))
-      hardware.products[kernel.key] = product_table(kernel.value);
+    const std::vector<std::string> dims = table_dims(kernel.key);
+    if (kernel.value.is(JsonKind::kObject) && !dims.empty())
+      hardware.tables[kernel.key] = share_table(kernel.value, dims);
     else
       hardware.efficiency[kernel.key] = curve(kernel.value, 1);
   }
@@ -237,11 +241,34 @@ void read_part(const Cursor& at, HardwarePart part, Hardware& hardware) {
       return read_axes(at, hardware);
     case HardwarePart::kTopology:
       return read_topology(at, hardware);
+    case HardwarePart::kSources:
+      for (const NamedCursor& source : at.members("an object {path of a value: its origin}"))
+        hardware.sources[source.key] = source.value.string().value_or("");
+      return;
     case HardwarePart::kCollectives:
     case HardwarePart::kNote:
       break;
   }
   throw InternalError("a hardware profile has an unknown part");
+}
+
+// The paths of sources are those of values of the file, or of objects with such values.
+void check_sources(const Cursor& root, const Hardware& hardware) {
+  const auto sources = root.find("sources");
+  if (!sources) return;
+  std::vector<std::string> known;
+  for (const ProfileValue& value : profile_values(hardware))
+    for (size_t end = value.path.find('/');; end = value.path.find('/', end + 1)) {
+      known.push_back(value.path.substr(0, end));
+      if (end == std::string::npos) break;
+    }
+  for (const NamedCursor& source : sources->members()) {
+    if (std::find(known.begin(), known.end(), source.key) != known.end()) continue;
+    const std::string near = did_you_mean(source.key, known);
+    root.sink().error(
+        source.key_location, fmt::format("'{}' is the path of no value of the profile", source.key),
+        near.empty() ? "a path is as in flops/bf16, efficiency/einsum or axes/*/bytes_per_s" : near);
+  }
 }
 
 }  // namespace
@@ -258,6 +285,7 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
     std::vector<std::string> names;
     append_key_names(hardware_keys(), false, names);
     if (root.check_keys(names)) read_fields(root, hardware_keys(), hardware);
+    if (!sink.failed()) check_sources(root, hardware);
     const auto reserved = root.find("reserved_bytes");
     if (reserved && !sink.failed() && hardware.reserved_bytes >= hardware.memory_bytes)
       reserved->error("all memory of a device is reserved", "\"memory_bytes\" has what programs use as well");

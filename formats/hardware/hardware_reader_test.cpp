@@ -9,6 +9,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/testing/checkout.h"
+#include "formats/hardware/profile_values.h"
 
 namespace mtfc::hardware_reader_test {
 
@@ -37,13 +38,17 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
     "name": "box", "doc": "for a test", "ranks": 4, "threads_per_rank": 2,
     "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9, "reserved_bytes": 5e8,
     "memory_bandwidth": [[1e6, 3.5e11], [1e8, 1e10]], "write_bandwidth": 2e10, "overlap": 0.25,
-    "step_overhead_s": 2e-6,
+    "step_overhead_s": 2e-6, "issue_s": 4e-5, "program_overhead_s": 0.001,
     "efficiency": {"einsum": [[1e6, 0.25], [1e9, 1]], "gelu": 0.125,
-                   "batched_einsum": {"m": [1, 64], "n": [8], "k": [1, 2, 4], "share": [0.1, 0.2, 0.3, 0.4, 0.5, 1]}},
-    "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": [[1e3, 1e9], [1e6, 6.2e10]], "overlaps": false,
-                      "collectives": {"all_reduce": {"latency_s": 0, "bytes_per_s": 5e9}}},
+                   "batched_einsum": {"m": [1, 64], "n": [8], "k": [1, 2, 4], "share": [0.1, 0.2, 0.3, 0.4, 0.5, 1]},
+                   "widened_einsum": 0.75, "attention": {"length": [64], "heads": [1, 4], "share": [0.25, 1]},
+                   "attention_gradient": [[64, 0.25], [256, 0.5]]},
+    "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": [[1e3, 1e9], [1e6, 6.2e10]], "overlaps": false, "fixed_s": 3e-6,
+                      "members_share": [[2, 1], [8, 0.5]],
+                      "collectives": {"all_reduce": {"latency_s": 0, "bytes_per_s": 5e9, "fixed_s": 7e-6}}},
              "*": {"latency_s": 0, "bytes_per_s": 1}},
-    "topology": {"kind": "two_level", "devices_per_node": 8, "inside": {"latency_s": 0, "bytes_per_s": 2}}})",
+    "topology": {"kind": "two_level", "devices_per_node": 8, "inside": {"latency_s": 0, "bytes_per_s": 2}},
+    "sources": {"flops": "the data sheet", "axes/rows/collectives/all_reduce": "assumed", "topology/inside": "a guess"}})",
                                           "h.json");
   CHECK(hardware.name == "box");
   CHECK(hardware.ranks == 4);
@@ -53,7 +58,15 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
   CHECK(hardware.memory_bandwidth.at(1e7) == doctest::Approx(1.8e11));
   CHECK(hardware.write_bandwidth->at(1) == 2e10);
   CHECK(hardware.overlap == 0.25);
-  CHECK(hardware.products.at("batched_einsum").at(64, 8, 2) == doctest::Approx(0.5));
+  CHECK(hardware.tables.at("batched_einsum").at(std::vector{64.0, 8.0, 2.0}) == doctest::Approx(0.5));
+  CHECK(hardware.tables.at("attention").at(std::vector{64.0, 2.0, 8.0}) == doctest::Approx(0.5));
+  CHECK(hardware.efficiency.at("attention_gradient").at(128) == doctest::Approx(0.375));
+  CHECK(hardware.issue_s == 4e-5);
+  CHECK(hardware.program_overhead_s == 0.001);
+  CHECK(hardware.link("rows").fixed_s == 3e-6);
+  CHECK(hardware.link("rows").members_share.at(4) == doctest::Approx(0.75));
+  CHECK(hardware.link("rows").collectives.at("all_reduce").fixed_s == 7e-6);
+  CHECK(hardware.sources.at("flops") == "the data sheet");
   CHECK(hardware.step_overhead_s == 2e-6);
   CHECK(hardware.efficiency.at("gelu").at(7) == 0.125);
   CHECK_FALSE(hardware.link("rows").overlaps);
@@ -63,6 +76,30 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
   CHECK(hardware.devices_per_node == 8);
   CHECK(hardware.inside->bytes_per_s.at(1) == 2);
   CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
+}
+
+TEST_CASE(
+    "each value of a profile is listed with its unit, and with the source of the longest path that covers "
+    "it") {
+  const Hardware hardware = read_hardware(R"({"name": "a", "flops": {"f32": 1.25e12}, "memory_bytes": 8e10,
+    "memory_bandwidth": [[1e6, 2.039e12], [1e8, 1e12]], "issue_s": 4.5e-5,
+    "efficiency": {"einsum": 0.85, "attention": {"length": [512, 8192], "heads": [8], "share": [0.25, 0.5]}},
+    "axes": {"*": {"latency_s": 0, "bytes_per_s": 3e9}}, "topology": "torus",
+    "sources": {"efficiency": "measured", "efficiency/einsum": "assumed", "axes/*/latency_s": "a paper"}})",
+                                          "h.json");
+  std::string text;
+  for (const ProfileValue& value : profile_values(hardware))
+    if (!value.is_default) text += value.path + ": " + value.text + "; " + value.source + "\n";
+  CHECK(text ==
+        "flops/f32: 1.25 TFLOP/s; \n"
+        "memory_bytes: 80 GB; \n"
+        "memory_bandwidth: 1 TB/s to 2.039 TB/s over sizes 1 M to 100 M (2 points); \n"
+        "issue_s: 45 us; \n"
+        "efficiency/einsum: 85 %; assumed\n"
+        "efficiency/attention: 25 % to 50 % over length 512 to 8192, heads 8 (2 shares); measured\n"
+        "axes/*/latency_s: 0 s; a paper\n"
+        "axes/*/bytes_per_s: 3 GB/s; \n"
+        "topology: torus; \n");
 }
 
 TEST_CASE("the bundled profiles are read, and named as their files") {
@@ -75,6 +112,9 @@ TEST_CASE("the bundled profiles are read, and named as their files") {
     CHECK(hardware.name == entry.path().stem().string());
     CHECK(hardware.axes.count("*") == 1);
     CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
+    for (const ProfileValue& value : profile_values(hardware))
+      CHECK_MESSAGE((value.is_default || !value.source.empty()),
+                    hardware.name << " has no source of " << value.path);
     ++count;
   }
   CHECK(count == 8);
@@ -111,7 +151,7 @@ TEST_CASE("mistakes in profiles, with their places") {
       "h.json:3:36: error: /efficiency/einsum/m/1: the sizes must ascend, but 1 follows 2\n"
       "h.json:3:45: error: /efficiency/einsum/n: the list has no sizes\n"
       "h.json:3:68: error: /efficiency/einsum/share: expected a share for each of 2 x 0 x 1 sizes, 0 in all, "
-      "found 1 (those of all k for the first m and n come first)\n"
+      "found 1 (those of all sizes of k for the first of m and n come first)\n"
       "h.json:3:69: error: /efficiency/einsum/share/0: expected at most 1, found 2");
   CHECK(complaint(profile(R"("efficiency": {"gelu": {"m": [1]}})")) ==
         "h.json:3:24: error: /efficiency/gelu: expected a number, or a list of pairs [size, value], found an "
@@ -120,7 +160,16 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:2:29: error: /axes/*/latency_s: expected a number of at least 0, found -1\n"
         "h.json:2:48: error: /axes/*/bytes_per_s: expected a number above 0, found 0\n"
         "h.json:2:51: error: /axes/*/colour: unknown key 'colour' (keys here are latency_s, bytes_per_s, "
-        "overlaps, collectives, doc)");
+        "fixed_s, members_share, overlaps, collectives, doc)");
+  CHECK(complaint(profile(R"("efficiency": {"attention": {"length": [1, 2], "m": [1], "share": [1]}})")) ==
+        "h.json:3:47: error: /efficiency/attention/m: unknown key 'm' (keys here are length, heads, group, "
+        "share)");
+  CHECK(complaint(profile(R"("sources": {"flops/f23": "a", "axes": "b", "name": "c"})")) ==
+        "h.json:3:13: error: /sources: 'flops/f23' is the path of no value of the profile (did you mean "
+        "'flops/f32'?)\n"
+        "h.json:3:66: error: /sources: 'name' is the path of no value of the profile (a path is as in "
+        "flops/bf16, "
+        "efficiency/einsum or axes/*/bytes_per_s)");
 }
 
 TEST_CASE("a device has memory that is not reserved") {

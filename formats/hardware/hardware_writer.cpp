@@ -20,8 +20,11 @@ Json curve_json(const Curve& curve) {
   return list;
 }
 
-Json table_json(const ProductTable& table) {
-  Json json = {{"m", table.m}, {"n", table.n}, {"k", table.k}, {"share", Json::array()}};
+Json table_json(const ShareTable& table, const std::vector<std::string>& dims) {
+  Json json;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (table.sizes[d] != std::vector<double>{1}) json[dims[d]] = table.sizes[d];
+  json["share"] = Json::array();
   for (const double share : table.shares) json["share"].push_back(rounded(share));
   return json;
 }
@@ -105,7 +108,8 @@ void write_part(HardwarePart part, const Hardware& hardware, Json& json) {
       return;
     case HardwarePart::kEfficiency:
       for (const auto& [kernel, share] : hardware.efficiency) json["efficiency"][kernel] = curve_json(share);
-      for (const auto& [kernel, table] : hardware.products) json["efficiency"][kernel] = table_json(table);
+      for (const auto& [kernel, table] : hardware.tables)
+        json["efficiency"][kernel] = table_json(table, table_dims(kernel));
       return;
     case HardwarePart::kAxes:
       json["axes"] = Json::object();
@@ -113,6 +117,9 @@ void write_part(HardwarePart part, const Hardware& hardware, Json& json) {
       return;
     case HardwarePart::kTopology:
       json["topology"] = topology_json(hardware);
+      return;
+    case HardwarePart::kSources:
+      for (const auto& [path, source] : hardware.sources) json["sources"][path] = source;
       return;
     case HardwarePart::kCollectives:
     case HardwarePart::kNote:

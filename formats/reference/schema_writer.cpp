@@ -1,5 +1,9 @@
 #include "formats/reference/schema_writer.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <vector>
 
 #include "core/cost/hardware_keys.h"
@@ -196,18 +200,16 @@ Json curve_schema(Json value, const std::string& description) {
                {"maxItems", 2}}}}}}};
 }
 
-Json product_table_schema(const Json& share) {
-  const Json sizes = {{"type", "array"}, {"minItems", 1}, {"items", above_zero("size, ascending")}};
-  return object_schema(
-      {{"m", sizes},
-       {"n", sizes},
-       {"k", sizes},
-       {"share",
-        {{"type", "array"},
-         {"description",
-          "the share of the peak of a product [m, k] x [k, n], for all m, n and k; k varies fastest"},
-         {"items", share}}}},
-      {"m", "n", "k", "share"});
+Json table_schema(const Json& share, const std::vector<std::string>& dims) {
+  Json properties;
+  for (const std::string& dim : dims)
+    properties[dim] = {{"type", "array"}, {"minItems", 1}, {"items", above_zero("size, ascending")}};
+  properties["share"] = {
+      {"type", "array"},
+      {"description", fmt::format("the share of the peak for all sizes of {}; {} varies fastest",
+                                  fmt::join(dims, ", "), dims.back())},
+      {"items", share}};
+  return object_schema(properties, {"share"});
 }
 
 Json part_schema(HardwarePart part, const std::string& doc);
@@ -279,17 +281,21 @@ Json flops_schema(const std::string& doc) {
 }
 
 Json efficiency_schema(const std::string& doc) {
-  Json kernels = {{"enum", kernel_classes()}};
-  for (const OpDef* op : all_ops()) kernels["enum"].push_back(std::string(op->signature.name));
+  std::vector<std::string> kernels = kernel_classes();
+  for (const OpDef* op : all_ops())
+    if (std::find(kernels.begin(), kernels.end(), op->signature.name) == kernels.end())
+      kernels.emplace_back(op->signature.name);
   const Json share = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
-  const Json products = {
-      {"anyOf",
-       {curve_schema(share, "by the number of operations of one product"), product_table_schema(share)}}};
   Json by_shape = Json::object();
-  for (const std::string& kernel : product_classes()) by_shape[kernel] = products;
+  for (const std::string& kernel : kernels)
+    if (const std::vector<std::string> dims = table_dims(kernel); !dims.empty())
+      by_shape[kernel] = {{"anyOf",
+                           {curve_schema(share, dims[0] == "m" ? "by the number of operations of one product"
+                                                               : "by " + dims[0]),
+                            table_schema(share, dims)}}};
   return {{"type", "object"},
           {"description", doc},
-          {"propertyNames", std::move(kernels)},
+          {"propertyNames", {{"enum", kernels}}},
           {"properties", std::move(by_shape)},
           {"additionalProperties",
            curve_schema(share, "by the number of operations of a kernel, or of one product of a batch")}};
@@ -325,6 +331,8 @@ Json part_schema(HardwarePart part, const std::string& doc) {
       return topology_schema();
     case HardwarePart::kCollectives:
       return collectives_schema(doc);
+    case HardwarePart::kSources:
+      return map_schema(text("where the value comes from; assumed"), doc);
   }
   throw InternalError("a hardware profile has an unknown part");
 }

@@ -67,8 +67,9 @@ std::string rate_text(double per_second, int64_t memory) {
 }
 
 std::string link_text(const Rate& link, int64_t memory) {
-  return fmt::format("latency {}, at most {}", seconds_text(link.latency_s),
-                     rate_text(link.bytes_per_s.most(), memory));
+  return fmt::format("{}latency {}, at most {}",
+                     link.fixed_s > 0 ? fmt::format("{} and ", seconds_text(link.fixed_s)) : "",
+                     seconds_text(link.latency_s), rate_text(link.bytes_per_s.most(), memory));
 }
 
 Json hardware_facts(const Hardware& hardware) {
@@ -82,6 +83,9 @@ Json hardware_facts(const Hardware& hardware) {
   add("memory", memory > 0 ? memory_text(memory) : "not limited");
   add("memory bandwidth", "at most " + rate_text(hardware.memory_bandwidth.most(), memory));
   if (hardware.step_overhead_s > 0) add("each kernel, besides", seconds_text(hardware.step_overhead_s));
+  if (hardware.issue_s > 0)
+    add("to issue a kernel or collective, beside the device", seconds_text(hardware.issue_s));
+  if (hardware.program_overhead_s > 0) add("each step, besides", seconds_text(hardware.program_overhead_s));
   add("topology", to_string(hardware.topology));
   if (hardware.topology == Topology::kTwoLevel) {
     add("devices per node", grouped(hardware.devices_per_node));

@@ -14,7 +14,7 @@ namespace mtfc {
 
 // -- kernels, on one device per rank (kernel_calibration.cpp) --
 
-/// Fills in flops, bandwidths, overlap, step_overhead_s, efficiency and products; appends how good the fits
+/// Fills in flops, bandwidths, overlap, step_overhead_s, efficiency and tables; appends how good the fits
 /// are. `node`: the memory that the ranks share; nullptr if there is one rank.
 void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                        Hardware& hardware, std::vector<FitQuality>& fits);
@@ -25,7 +25,7 @@ FitQuality fit_quality(const std::string& what, const std::vector<double>& predi
 
 // -- how the rate of matrix products depends on all three sizes (product_calibration.cpp) --
 
-/// calibrate_peaks fills in flops; calibrate_products fills in products, once step_overhead_s is known, and
+/// calibrate_peaks fills in flops; calibrate_products fills in tables, once step_overhead_s is known, and
 /// appends how good the fits are.
 void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                      Hardware& hardware);

@@ -135,8 +135,8 @@ class ProductCalibration {
 
   // A product that would take too long, or too much memory, gets the rate of the one whose longest size is the next
   // smaller.
-  ProductTable table() {
-    ProductTable table{as_numbers(grid_.sizes.m), as_numbers(grid_.sizes.n), as_numbers(grid_.sizes.k), {}};
+  ShareTable table() {
+    ShareTable table{{as_numbers(grid_.sizes.m), as_numbers(grid_.sizes.n), as_numbers(grid_.sizes.k)}, {}};
     table.shares.assign(grid_.sizes.m.size() * grid_.sizes.n.size() * grid_.sizes.k.size(), 0);
     const auto index = [&](size_t m, size_t n, size_t k) {
       return (m * grid_.sizes.n.size() + n) * grid_.sizes.k.size() + k;
@@ -218,7 +218,7 @@ void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, Nod
     if (options.quick) grid.sizes = grid.quick_sizes;
     options.begins(grid.kernel);
     ProductCalibration calibration(watch, node, grid, hardware);
-    hardware.products[grid.kernel] = calibration.table();
+    hardware.tables[grid.kernel] = calibration.table();
     fits.push_back(calibration.quality());
   }
 }
