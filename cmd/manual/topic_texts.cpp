@@ -186,7 +186,9 @@ latency and bandwidth of collectives. The bundled profiles are:
 * tpu-v3 :: a core of a TPU v3 chip, with 16 GB, in a torus
 
 For GPUs and TPUs, mtfc predicts and does not run. A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread. The files are in
-the folder hardware of the bundled models; "doc" says where the figures come from.
+the folder hardware of the bundled models. A profile with its values, their units, and the source of each:
+
+$ mtfc help hardware h100
 
 To predict times for your machine, measure it with as many ranks as a run has; with --hosts or under mpiexec, a cluster is
 measured. Without --mesh, one rank is measured, and no links between ranks:

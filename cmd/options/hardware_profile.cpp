@@ -66,12 +66,16 @@ std::string near_profile(const std::string& name, const std::vector<std::string>
 
 }  // namespace
 
+std::vector<std::string> bundled_profiles() {
+  return bundled(profiles());
+}
+
 void add_hardware_option(CommandLine& line, std::string& hardware) {
   line.set_group(OptionGroup::kLimits);
   line.add_option("--hardware NAME|FILE.json", hardware,
                   "hardware for which times are predicted: a bundled profile (mtfc help hardware lists "
                   "them), or a file written by `mtfc calibrate`")
-      .propose([] { return bundled(profiles()); })
+      .propose(bundled_profiles)
       .show_default();
 }
 
@@ -85,7 +89,7 @@ void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& har
 
 void add_optional_hardware(CommandLine& line, std::optional<std::string>& hardware, const std::string& help) {
   line.set_group(OptionGroup::kLimits);
-  line.add_option("--hardware NAME|FILE.json", hardware, help).propose([] { return bundled(profiles()); });
+  line.add_option("--hardware NAME|FILE.json", hardware, help).propose(bundled_profiles);
 }
 
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name) {
@@ -107,7 +111,7 @@ void require_one_reader(const std::optional<std::string>& hardware, const std::s
 
 std::string profile_text(const std::string& name) {
   if (is_file(name)) return read_text(name, "hardware profile");
-  const std::vector<std::string> names = bundled(profiles());
+  const std::vector<std::string> names = bundled_profiles();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     const std::string near = near_profile(name, names);
     throw UserError(fmt::format("there is no hardware profile '{}'", name),
@@ -133,7 +137,7 @@ namespace {
 std::string profiles_with(int64_t bytes) {
   std::vector<std::string> enough, most;
   int64_t largest = 0;
-  for (const std::string& name : bundled(profiles())) {
+  for (const std::string& name : bundled_profiles()) {
     const int64_t memory = memory_of(hardware_profile(name));
     if (memory >= bytes) enough.push_back(fmt::format("{} ({})", name, memory_text(memory)));
     if (memory > largest) most.clear();

@@ -18,6 +18,9 @@ class CommandLine;
 /// cluster.
 inline constexpr const char* kInventedProfile = "local";
 
+/// The names of the bundled profiles, in ascending order.
+std::vector<std::string> bundled_profiles();
+
 /// Adds --hardware. Its default is what `hardware` holds.
 void add_hardware_option(CommandLine& line, std::string& hardware);
 

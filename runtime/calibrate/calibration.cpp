@@ -57,6 +57,12 @@ Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
                              processes.size() == 1 ? "1 rank" : fmt::format("{} ranks", processes.size()),
                              processes.ranks_on_node(),
                              threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()));
+  hardware.sources = {{"memory_bytes", "the memory of the node over its ranks"}};
+  for (const char* path : {"flops", "memory_bandwidth", "overlap", "step_overhead_s", "efficiency", "axes",
+                           "ranks", "threads_per_rank"})
+    hardware.sources[path] = "measured by mtfc calibrate";
+  if (hardware.write_bandwidth) hardware.sources["write_bandwidth"] = "measured by mtfc calibrate";
+  if (processes.size() == 1) hardware.sources["axes"] = "assumed: the speed of memory";
   if (processes.size() == 1)
     hardware.doc += " Collectives were not measured; they are assumed to run at the speed of memory.";
   made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
