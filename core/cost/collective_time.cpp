@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 namespace mtfc {
 namespace {
@@ -52,6 +54,8 @@ void add_link(const LinkUse& use, const Link& link, CollectiveTime& time) {
     time.ideal_s = std::max(time.ideal_s, bytes / rate.bytes_per_s.most());
   }
   time.overlaps = time.overlaps && link.overlaps;
+  time.slows_kernels = std::max(time.slows_kernels, link.slows_kernels);
+  time.slowed_by_kernels = std::max(time.slowed_by_kernels, link.slowed_by_kernels);
 }
 
 // Returns how many members of a group one node holds: those along the minor axes that fit into a node.
@@ -64,45 +68,89 @@ int64_t members_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t device
   return members;
 }
 
-CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
-                          const Hardware& hardware) {
+// A link, and how many members of a group it connects.
+struct LevelLink {
+  const Link* link;
+  int64_t members;
+};
+
+// The levels over which a group spreads, from that of a node on; the last one connects all members.
+std::vector<LevelLink> levels_of(const AxisList& axes, const Mesh& mesh, const Hardware& hardware) {
   const int64_t group = mesh.size(axes);
-  const int64_t inner = members_in_a_node(axes, mesh, hardware.devices_per_node);
-  const Link& across = hardware.link(mesh.names(axes));
-  const Link& inside = hardware.inside ? *hardware.inside : across;
-  CollectiveTime time, within;
-  if (inner >= group) {
-    add_link({kind, group, bytes}, inside, time);
-    return time;
-  }
-  const int64_t all_nodes =
-      (group + inner - 1) / inner;  // one that the group fills only in part is a node too
-  const auto members = static_cast<double>(group), local = static_cast<double>(inner),
+  std::vector<LevelLink> levels;
+  const auto add = [&](const Link& link, int64_t members) {
+    const int64_t before = levels.empty() ? 1 : levels.back().members;
+    if (members > before || (members == group && levels.empty())) levels.push_back({&link, members});
+  };
+  const auto add_block = [&](const Link& link, int64_t devices) {
+    if (levels.empty() || levels.back().members < group)
+      add(link, std::min(members_in_a_node(axes, mesh, devices), group));
+  };
+  add_block(hardware.inside ? *hardware.inside : hardware.link(mesh.names(axes)), hardware.devices_per_node);
+  for (const Level& level : hardware.wider) add_block(level.link, level.devices);
+  if (levels.empty() || levels.back().members < group) add(hardware.link(mesh.names(axes)), group);
+  return levels;
+}
+
+// A collective of a group in two parts: within its nodes, and across them.
+struct TwoParts {
+  LinkUse inside, across;
+  double reached = 1;  // members that have their parts of an all_to_all after the part inside
+};
+
+// `local`: the members of a node. An all_to_all has sent the parts of the nearest `near` members before.
+TwoParts parts_of(const LinkUse& use, int64_t group, int64_t local_members, double near) {
+  // A node that the group fills only in part is a node too.
+  const int64_t all_nodes = (group + local_members - 1) / local_members;
+  const auto members = static_cast<double>(group), local = static_cast<double>(local_members),
              nodes = static_cast<double>(all_nodes);
   const double fewest = members - (nodes - 1) * local;  // members on the last node
-  if (inner == 1 || (facts_of(kind).pairwise && kind != CollectiveKind::kAllToAll)) {
-    add_link({kind, group, bytes}, across, time);
-  } else if (works_in_place(kind)) {
+  TwoParts made{use, use};
+  made.inside.members = local_members;
+  if (use.kind == CollectiveKind::kAllToAll) {
+    // The members of the last node have most to send across.
+    made.inside.bytes = use.bytes * (fewest - near) / (members - near);
+    made.across.bytes = use.bytes * (members - fewest) / (members - near);
+    made.reached = fewest;
+    return made;
+  }
+  made.across.members = all_nodes;
+  if (works_in_place(use.kind)) {
     // An all_reduce of n bytes over g devices sends 2n(g-1)/g. As many members of each node as the last one has reduce
     // a share of the n bytes in their node, then across nodes, and give it to their neighbours.
-    const double size = bytes * members / (2 * (members - 1));
-    add_link({kind, inner, 2 * size * (local - 1) / fewest}, inside, within);
-    add_link({kind, all_nodes, 2 * size / fewest * (nodes - 1) / nodes}, across, time);
-  } else if (kind == CollectiveKind::kAllToAll) {
-    // The members of the last node have most to send across.
-    add_link({kind, inner, bytes * (fewest - 1) / (members - 1)}, inside, within);
-    add_link({kind, group, bytes * (members - fewest) / (members - 1)}, across, time);
+    const double size = use.bytes * members / (2 * (members - 1));
+    made.inside.bytes = 2 * size * (local - 1) / fewest;
+    made.across.bytes = 2 * size / fewest * (nodes - 1) / nodes;
   } else {
     // Each member exchanges a piece with one member of each other node; one of the last node, with several of them.
     // Neighbours have the other pieces, of a larger node perhaps all.
-    const double piece = bytes / (members - 1);
-    add_link({kind, inner, piece * (members - 1 - (nodes - 1) * std::floor(fewest / local))}, inside, within);
-    add_link({kind, all_nodes, piece * (nodes - 1) * std::ceil(local / fewest)}, across, time);
+    const double piece = use.bytes / (members - 1);
+    made.inside.bytes = piece * (members - 1 - (nodes - 1) * std::floor(fewest / local));
+    made.across.bytes = piece * (nodes - 1) * std::ceil(local / fewest);
   }
+  return made;
+}
+
+// A collective within nodes, and then across them, where nodes are the members of wider levels.
+CollectiveTime over_levels(const LinkUse& use, std::vector<LevelLink> levels, double near = 1) {
+  CollectiveTime time, within;
+  if (levels.size() == 1 || (facts_of(use.kind).pairwise && use.kind != CollectiveKind::kAllToAll)) {
+    add_link(use, *levels.back().link, time);
+    return time;
+  }
+  const LevelLink node = levels.front();
+  const TwoParts parts = parts_of(use, levels.back().members, node.members, near);
+  levels.erase(levels.begin());
+  if (use.kind != CollectiveKind::kAllToAll)
+    for (LevelLink& level : levels) level.members = (level.members + node.members - 1) / node.members;
+  add_link(parts.inside, *node.link, within);
+  time = over_levels(parts.across, std::move(levels), parts.reached);
   if (within.overlaps) {
     time.latency_s += within.latency_s;
     time.transfer_s += within.transfer_s;
     time.ideal_s += within.ideal_s;
+    time.slows_kernels = std::max(time.slows_kernels, within.slows_kernels);
+    time.slowed_by_kernels = std::max(time.slowed_by_kernels, within.slowed_by_kernels);
   } else {
     time.own_s += within.seconds();
   }
@@ -145,15 +193,15 @@ CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double byt
                     static_cast<double>(mesh.size(axes) - 1)};
   if (hardware.topology != Topology::kTwoLevel) return over_links(use, axes, mesh, hardware);
   CollectiveTime time;
-  const bool is_inside = hardware.inside && lies_in_a_node(axes, mesh, hardware.devices_per_node);
-  add_link(use, is_inside ? *hardware.inside : hardware.link(mesh.names(axes)), time);
+  add_link(use, *levels_of(axes, mesh, hardware).back().link, time);
   return time;
 }
 
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware) {
-  if (hardware.topology == Topology::kTwoLevel) return two_levels(kind, axes, mesh, bytes, hardware);
-  return over_links({kind, mesh.size(axes), bytes}, axes, mesh, hardware);
+  const LinkUse use{kind, mesh.size(axes), bytes};
+  return hardware.topology == Topology::kTwoLevel ? over_levels(use, levels_of(axes, mesh, hardware))
+                                                  : over_links(use, axes, mesh, hardware);
 }
 
 }  // namespace mtfc

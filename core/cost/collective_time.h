@@ -8,7 +8,7 @@
 //   two_level                    within a node its own link; across nodes each element travels once to each node
 //                                (runtime/comm/mpi/two_level.h). A last node with fewer members than the others is the
 //                                slowest: its few members exchange as much with the other nodes as all members of a
-//                                larger node together.
+//                                larger node together. With wider levels, nodes are the members of the next level.
 //
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.
@@ -25,6 +25,7 @@ struct CollectiveTime {
       0;  // of the device itself after its messages: copies within a node whose link does not overlap
   double ideal_s = 0;  // the bytes at the best bandwidth of the link; without those of own_s
   bool overlaps = true;
+  double slows_kernels = 1, slowed_by_kernels = 1;
 
   double seconds() const { return latency_s + transfer_s + own_s; }
 };

@@ -66,14 +66,23 @@ struct Rate {
 struct Link : Rate {
   bool overlaps = true;                     // kernels run while it moves data
   std::map<std::string, Rate> collectives;  // rates that differ, by kind, such as `all_reduce`
+  // The factors by which kernels and its transfers take longer at the same time.
+  double slows_kernels = 1, slowed_by_kernels = 1;
   bool operator==(const Link&) const = default;
+};
+
+/// Blocks of so many devices with consecutive ranks, which a link connects.
+struct Level {
+  int64_t devices = 1;
+  Link link;
+  bool operator==(const Level&) const = default;
 };
 
 enum class Topology {
   kFullyConnected,  // every pair of devices has its own connection
   kRing,            // all devices, in the order of their ranks, on one ring
   kTorus,           // each axis of the mesh is a dimension of the torus
-  kTwoLevel,        // nodes of devices with consecutive ranks
+  kTwoLevel,        // nodes of devices with consecutive ranks, and maybe wider blocks
 };
 template <>
 inline constexpr auto kEnumNames<Topology> =
@@ -110,6 +119,7 @@ struct Hardware {
   Topology topology = Topology::kFullyConnected;
   int64_t devices_per_node = 1;  // for kTwoLevel
   std::optional<Link> inside;    // for kTwoLevel: between devices of a node; if absent, as between nodes
+  std::vector<Level> wider;  // for kTwoLevel: blocks of several nodes, ascending; `axes` connects the widest
   /// The origins of values by their paths in the file, such as "flops/bf16"; that of "flops" holds for all dtypes.
   std::map<std::string, std::string> sources;
 

@@ -46,16 +46,20 @@ const HardwareKey<Hardware> kHardwareKeys[] = {
 const HardwareKey<Rate> kRateKeys[] = {
     {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative, kSeconds},
      "the fixed seconds of a message"},
+    {"bytes_per_s", true, CurveField<Rate>{&Rate::bytes_per_s, kBytesPerSecond},
+     "bandwidth of one device along the axis, by bytes sent"},
     {"fixed_s", false, NumberField<Rate>{&Rate::fixed_s, NumberRange::kNotNegative, kSeconds},
      "the fixed seconds of a collective, beside those of its messages; default: 0"},
     {"members_share", false, CurveField<Rate>{&Rate::members_share, "share of bytes_per_s", 1},
      "the share of bytes_per_s that a group reaches, by the number of its devices; default: 1"},
-    {"bytes_per_s", true, CurveField<Rate>{&Rate::bytes_per_s, kBytesPerSecond},
-     "bandwidth of one device along the axis, by bytes sent"},
 };
 
 const HardwareKey<Link> kLinkKeys[] = {
     {"overlaps", false, &Link::overlaps, "true (the default) if kernels can run while the link moves data"},
+    {"slows_kernels", false, NumberField<Link>{&Link::slows_kernels, NumberRange::kAtLeastOne, ""},
+     "the factor by which kernels take longer while it moves data; default: 1"},
+    {"slowed_by_kernels", false, NumberField<Link>{&Link::slowed_by_kernels, NumberRange::kAtLeastOne, ""},
+     "the factor by which it takes longer to move data while kernels run; default: 1"},
     {"collectives", false, HardwarePart::kCollectives, "the rates of those kinds of collectives that differ"},
     {"doc", false, HardwarePart::kNote, ""},
 };

@@ -16,7 +16,7 @@
 
 namespace mtfc {
 
-enum class NumberRange { kAboveZero, kNotNegative, kZeroToOne };
+enum class NumberRange { kAboveZero, kNotNegative, kZeroToOne, kAtLeastOne };
 
 template <typename Owner>
 struct NumberField {

@@ -47,6 +47,8 @@ bool grows(const Link& link) {
 
 bool all_grow(const Hardware& hardware) {
   return (!hardware.inside || grows(*hardware.inside)) &&
+         std::all_of(hardware.wider.begin(), hardware.wider.end(),
+                     [](const Level& level) { return grows(level.link); }) &&
          std::all_of(hardware.axes.begin(), hardware.axes.end(),
                      [](const auto& axis) { return grows(axis.second); });
 }

@@ -84,6 +84,7 @@ class Clocks {
     double ready = 0;  // the wait can't end before
     double left = 0;   // the time that the collective takes in its wait
     bool overlaps = true;
+    double slows_kernels = 1, slowed_by_kernels = 1;
   };
 
   void visit(size_t s) {
@@ -128,7 +129,40 @@ class Clocks {
       now_ = std::max(now_, host_);
     }
     cost_.steps[s].begin_s = now_;
-    now_ += time.seconds();
+    run_for(time.seconds());
+  }
+
+  // Kernels that would take so long alone. While the network moves data, each of the two slows the other down.
+  void run_for(double seconds) {
+    for (size_t moving = 0; moving < in_flight_.size() && seconds > 0;) {
+      const Started& front = started_[in_flight_[moving]];
+      if (front.ready <= now_) {
+        in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(moving));
+        continue;
+      }
+      const double alone = std::clamp(cost_.steps[in_flight_[moving]].begin_s - now_, 0.0, seconds);
+      now_ += alone;
+      seconds -= alone;
+      if (seconds <= 0) return;
+      const double until_end = (front.ready - now_) * front.slowed_by_kernels,
+                   until_done = seconds * front.slows_kernels;
+      const double both = std::min(until_end, until_done);
+      seconds = until_done <= until_end ? 0 : seconds - both / front.slows_kernels;
+      now_ += both;
+      delay(moving, both - both / front.slowed_by_kernels);
+      if (until_end <= until_done) ++moving;
+    }
+    now_ += seconds;
+  }
+
+  // The collective at this place of those in flight, and all behind it, end so much later.
+  void delay(size_t moving, double seconds) {
+    for (size_t i = moving; i < in_flight_.size(); ++i) {
+      started_[in_flight_[i]].ready += seconds;
+      cost_.steps[in_flight_[i]].end_s = started_[in_flight_[i]].ready;
+      if (i > moving) cost_.steps[in_flight_[i]].begin_s += seconds;
+    }
+    network_ += seconds;
   }
 
   // Its transfers begin when the network is free. The processor issues its products, and a transfer after each but the
@@ -172,7 +206,9 @@ class Clocks {
     if (time.overlaps) {
       cost_.steps[s].begin_s = std::max({now_, network_, host_});
       cost_.steps[s].end_s = network_ = cost_.steps[s].begin_s + time.seconds() - time.own_s;
-      started_[s] = {network_, time.own_s, true};
+      started_[s] = {network_, time.own_s, true, time.slows_kernels, time.slowed_by_kernels};
+      if (time.slows_kernels > 1 || time.slowed_by_kernels > 1 || !in_flight_.empty())
+        in_flight_.push_back(s);
     } else {
       started_[s] = {host_, time.seconds(), false};
     }
@@ -220,7 +256,9 @@ class Clocks {
   const std::vector<double> unissued_rounds_;
   std::vector<double> rounds_of_;  // by the step that begins a loop: a round after the first on the device
   std::vector<Started> started_;   // by the step that starts a collective
-  std::vector<Round> rounds_;      // the loops around the current step
+  std::vector<size_t>
+      in_flight_;              // started collectives, from one on that slows kernels down or is slowed down
+  std::vector<Round> rounds_;  // the loops around the current step
   double now_ = 0, network_ = 0, host_ = 0;
   Roofline roofline_;
   TimeCost cost_;

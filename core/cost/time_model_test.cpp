@@ -486,4 +486,53 @@ TEST_CASE("attention runs at a share for its length and heads, of the pairs that
   CHECK(seconds(true, on) == doctest::Approx(2 * seen / middle));
 }
 
+TEST_CASE("collectives go through all levels of links") {
+  Hardware nodes = nodes_of(2);
+  const Mesh mesh({{"all", 16}});
+  const auto taken = [&](CollectiveKind kind, double bytes) {
+    return collective_time(kind, {0}, mesh, bytes, nodes).seconds();
+  };
+  const double two_levels = taken(CollectiveKind::kAllGather, 15e6);
+  // A level as fast as the outermost one makes no difference to the bytes of an all_gather.
+  Level block{8, nodes.axes["*"]};
+  block.link.latency_s = 0;
+  nodes.wider = {block};
+  CHECK(taken(CollectiveKind::kAllGather, 15e6) == doctest::Approx(two_levels - 7 * kAlpha + kAlpha));
+  nodes.wider[0].link.bytes_per_s = 10 * kBandwidth;
+  // 16 parts of a megabyte: 7 nodes send one each, 8 parts come from the neighbour; of the 7, 4 are in the other block,
+  // which each node gets once, and the other node's three are passed on.
+  CHECK(taken(CollectiveKind::kAllGather, 15e6) == doctest::Approx(8.0 / 100 + 6.0 / 10 + 1 + kAlpha));
+  // An all_to_all: 1 part of 15 to the neighbour, 6 within the block, 8 beyond.
+  CHECK(taken(CollectiveKind::kAllToAll, 15e6) == doctest::Approx(1.0 / 100 + 6.0 / 10 + 8 + 15 * kAlpha));
+  // 16 MB: 16 in the node, then 8 MB over 4 nodes of a block, then 2 MB between 2 blocks.
+  CHECK(taken(CollectiveKind::kAllReduce, 30e6) ==
+        doctest::Approx(16.0 / 100 + 2 * 8 * 0.75 / 10 + 2 * 2 * 0.5 + 2 * kAlpha));
+  CHECK(collective_time(CollectiveKind::kAllGather, {0}, Mesh({{"all", 8}}), 7e6, nodes).seconds() ==
+        doctest::Approx(4.0 / 100 + 3.0 / 10));
+  CHECK(taken(CollectiveKind::kPermute, 1e6) == doctest::Approx(kAlpha + 1));
+}
+
+TEST_CASE("kernels and collectives slow each other down while both run") {
+  const double kernel = 2e6 / 1e9, collective = 2 * kAlpha + 1;
+  Hardware on = hardware();
+  Link& link = on.axes["*"];
+  link.slows_kernels = 2;
+  // The kernel ends long before the collective.
+  TimeCost time = ByHand(1).time(on);
+  CHECK(time.steps[2].end_s == doctest::Approx(2 * kernel));
+  CHECK(time.step_s == doctest::Approx(collective));
+  CHECK(time.compute_s == doctest::Approx(kernel));
+  link.slowed_by_kernels = 4;
+  // In 2 * kernel of both, the collective does what takes it half of kernel alone.
+  CHECK(ByHand(1).time(on).step_s == doctest::Approx(collective + 1.5 * kernel));
+  CHECK(ByHand(7).time(on).step_s == doctest::Approx(7 * (collective + 1.5 * kernel)));
+  // The collective ends long before the kernel.
+  link.latency_s = 0;
+  link.bytes_per_s = 1e9;
+  on.memory_bandwidth = 1e6;
+  time = ByHand(1).time(on);
+  CHECK(time.steps[1].end_s == doctest::Approx(4 * 1e-3));
+  CHECK(time.step_s == doctest::Approx(4 * 1e-3 + 2 - 4 * 1e-3 / 2));
+}
+
 }  // namespace mtfc::time_model_test

@@ -306,6 +306,8 @@ TEST_CASE("no step and no arena is below its bound, however few of the rules are
   issued.issue_s = 1e-7;
   issued.program_overhead_s = 1e-5;
   issued.axes["*"].fixed_s = issued.inside->fixed_s = 1e-6;
+  issued.inside->slows_kernels = issued.axes["*"].slowed_by_kernels = 1.5;
+  issued.wider = {{4, issued.axes["*"]}};
   issued.inside->members_share = Curve({{2, 0.5}, {4, 1}});
   issued.tables["attention"] = {{{4, 16}, {1, 4}, {1}}, {0.1, 0.2, 0.4, 0.8}};
   issued.efficiency["widened_einsum"] = 0.5;

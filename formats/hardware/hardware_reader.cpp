@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/cost/hardware_keys.h"
 #include "core/diagnostics/suggest.h"
@@ -31,6 +32,11 @@ std::optional<double> number_above_zero(const Cursor& at) {
 double ranged_number(const Cursor& at, NumberRange range) {
   if (range == NumberRange::kAboveZero) return number_above_zero(at).value_or(1);
   const std::optional<double> value = number(at);
+  if (range == NumberRange::kAtLeastOne) {
+    if (value && *value < 1)
+      at.error(fmt::format("expected a number of at least 1, found {}", at.value().text));
+    return value.value_or(1);
+  }
   if (value && *value < 0)
     at.error(fmt::format("expected a number of at least 0, found {}", at.value().text));
   if (value && *value > 1 && range == NumberRange::kZeroToOne)
@@ -106,9 +112,10 @@ std::vector<std::string> names_of_rate() {
   return names;
 }
 
-Link read_link(const Cursor& at) {
+Link read_link(const Cursor& at, std::vector<std::string> further_keys = {}) {
   Link link;
-  std::vector<std::string> names = names_of_rate();
+  std::vector<std::string> names = std::move(further_keys);
+  append_key_names(rate_keys(), false, names);
   append_key_names(link_keys(), false, names);
   if (!at.check_keys(names)) return link;
   read_fields<Rate>(at, rate_keys(), link);
@@ -203,13 +210,41 @@ void read_efficiency(const Cursor& at, Hardware& hardware) {
   }
 }
 
+void require_kind(const Cursor& at, const std::string& expected) {
+  if (const auto kind = at.require("kind"))
+    if (const auto name = kind->string(); name && *name != expected)
+      kind->error(fmt::format("expected '{}', found '{}'", expected, *name), "other topologies are a string");
+}
+
+// {"kind": "levels", "levels": [{"devices": 8, "latency_s": ...}, {"devices": 64, ...}]}
+void read_levels(const Cursor& at, Hardware& hardware) {
+  if (!at.check_keys({"kind", "levels"})) return;
+  require_kind(at, "levels");
+  int64_t devices = 1;
+  for (const Cursor& item : at.find("levels")->items("a list of levels")) {
+    const Link link = read_link(item, {"devices"});
+    const auto count = item.require("devices");
+    const int64_t inner = std::exchange(devices, count ? count_of(*count) : devices + 1);
+    if (count && devices <= inner)
+      count->error(fmt::format("each level must have more devices than the one before, but {} follows {}",
+                               devices, inner));
+    if (hardware.inside) {
+      hardware.wider.push_back({devices, link});
+      continue;
+    }
+    hardware.devices_per_node = devices;
+    hardware.inside = link;
+  }
+  if (!hardware.inside)
+    at.find("levels")->error("the list has no levels", "the first is that of the devices of a node");
+}
+
 void read_topology(const Cursor& at, Hardware& hardware) {
   if (at.is(JsonKind::kObject)) {
-    if (!at.check_keys({"kind", "devices_per_node", "inside"})) return;
     hardware.topology = Topology::kTwoLevel;
-    if (const auto kind = at.require("kind"))
-      if (const auto name = kind->string(); name && *name != "two_level")
-        kind->error(fmt::format("expected 'two_level', found '{}'", *name), "other topologies are a string");
+    if (at.find("levels")) return read_levels(at, hardware);
+    if (!at.check_keys({"kind", "devices_per_node", "inside"})) return;
+    require_kind(at, "two_level");
     if (const auto count = at.require("devices_per_node")) hardware.devices_per_node = count_of(*count);
     if (const auto inside = at.find("inside")) hardware.inside = read_link(*inside);
     return;

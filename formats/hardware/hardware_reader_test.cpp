@@ -161,15 +161,47 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:2:48: error: /axes/*/bytes_per_s: expected a number above 0, found 0\n"
         "h.json:2:51: error: /axes/*/colour: unknown key 'colour' (keys here are latency_s, bytes_per_s, "
         "fixed_s, members_share, overlaps, collectives, doc)");
-  CHECK(complaint(profile(R"("efficiency": {"attention": {"length": [1, 2], "m": [1], "share": [1]}})")) ==
-        "h.json:3:47: error: /efficiency/attention/m: unknown key 'm' (keys here are length, heads, group, "
+  CHECK(complaint(profile(R"("efficiency": {"attention": {"length": [1], "m": [1], "share": [1]}})")) ==
+        "h.json:3:45: error: /efficiency/attention/m: unknown key 'm' (keys here are length, heads, group, "
         "share)");
-  CHECK(complaint(profile(R"("sources": {"flops/f23": "a", "axes": "b", "name": "c"})")) ==
-        "h.json:3:13: error: /sources: 'flops/f23' is the path of no value of the profile (did you mean "
+  CHECK(complaint(profile(R"("sources": {"flops/f23": "a", "name": "c"})")) ==
+        "h.json:3:13: error: /sources/flops~1f23: 'flops/f23' is the path of no value of the profile (did "
+        "you mean "
         "'flops/f32'?)\n"
-        "h.json:3:66: error: /sources: 'name' is the path of no value of the profile (a path is as in "
+        "h.json:3:31: error: /sources/name: 'name' is the path of no value of the profile (a path is as in "
         "flops/bf16, "
         "efficiency/einsum or axes/*/bytes_per_s)");
+}
+
+TEST_CASE("levels of links come back from their own JSON, and two of them are a two_level topology") {
+  const Hardware hardware = read_hardware(
+      profile(R"("topology": {"kind": "levels", "levels": [{"devices": 8, "latency_s": 1, "bytes_per_s": 2},
+    {"devices": 64, "latency_s": 3, "bytes_per_s": 4, "slows_kernels": 1.5, "slowed_by_kernels": 2}]},
+    "sources": {"topology/levels/1": "a guess"})"),
+      "h.json");
+  CHECK(hardware.devices_per_node == 8);
+  CHECK(hardware.inside->latency_s == 1);
+  REQUIRE(hardware.wider.size() == 1);
+  CHECK(hardware.wider[0].devices == 64);
+  CHECK(hardware.wider[0].link.slows_kernels == 1.5);
+  CHECK(hardware.wider[0].link.slowed_by_kernels == 2);
+  CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
+  const auto with = [](const std::string& topology) {
+    return read_hardware(profile("\"topology\": " + topology), "h.json");
+  };
+  CHECK(
+      with(R"({"kind": "levels", "levels": [{"devices": 8, "latency_s": 1, "bytes_per_s": 2}]})") ==
+      with(R"({"kind": "two_level", "devices_per_node": 8, "inside": {"latency_s": 1, "bytes_per_s": 2}})"));
+  CHECK(complaint(profile(
+            R"("topology": {"kind": "levels", "levels": [{"devices": 8, "latency_s": 1, "bytes_per_s": 2},
+{"devices": 8, "latency_s": 1, "bytes_per_s": 2, "slows_kernels": 0.5}]})")) ==
+        "h.json:4:13: error: /topology/levels/1/devices: each level must have more devices than the one "
+        "before, but 8 "
+        "follows 8\n"
+        "h.json:4:66: error: /topology/levels/1/slows_kernels: expected a number of at least 1, found 0.5");
+  CHECK(complaint(profile(R"("topology": {"kind": "levels", "levels": []})")) ==
+        "h.json:3:42: error: /topology/levels: the list has no levels (the first is that of the devices of a "
+        "node)");
 }
 
 TEST_CASE("a device has memory that is not reserved") {

@@ -96,6 +96,17 @@ void write_part(HardwarePart part, const Link& link, Json& json) {
 
 Json topology_json(const Hardware& hardware) {
   if (hardware.topology != Topology::kTwoLevel) return to_string(hardware.topology);
+  if (!hardware.wider.empty()) {
+    Json levels = Json::array();
+    const auto add = [&](int64_t devices, const Link& link) {
+      Json level = {{"devices", devices}};
+      level.update(link_json(link));
+      levels.push_back(std::move(level));
+    };
+    add(hardware.devices_per_node, *hardware.inside);
+    for (const Level& level : hardware.wider) add(level.devices, level.link);
+    return {{"kind", "levels"}, {"levels", std::move(levels)}};
+  }
   Json json = {{"kind", to_string(hardware.topology)}, {"devices_per_node", hardware.devices_per_node}};
   if (hardware.inside) json["inside"] = link_json(*hardware.inside);
   return json;

@@ -156,6 +156,17 @@ class Lister {
       add(path, to_string(hardware.topology), hardware.topology == Topology::kFullyConnected);
       return;
     }
+    if (!hardware.wider.empty()) {
+      const std::string levels = path + "/levels/";
+      add(levels + "0/devices", grouped(hardware.devices_per_node));
+      add_link(*hardware.inside, levels + "0");
+      for (size_t i = 0; i < hardware.wider.size(); ++i) {
+        const std::string level = levels + std::to_string(i + 1);
+        add(level + "/devices", grouped(hardware.wider[i].devices));
+        add_link(hardware.wider[i].link, level);
+      }
+      return;
+    }
     add(path + "/devices_per_node", grouped(hardware.devices_per_node));
     if (hardware.inside) add_link(*hardware.inside, path + "/inside");
   }

@@ -230,6 +230,7 @@ struct FieldSchema {
     if (field.range == NumberRange::kAboveZero) return above_zero(doc);
     Json json = {{"type", "number"}, {"minimum", 0}};
     if (field.range == NumberRange::kZeroToOne) json["maximum"] = 1;
+    if (field.range == NumberRange::kAtLeastOne) json["minimum"] = 1;
     json["description"] = doc;
     return json;
   }
@@ -306,7 +307,13 @@ Json topology_schema() {
                                         {"devices_per_node", {{"type", "integer"}, {"minimum", 1}}},
                                         {"inside", link_schema()}},
                                        {"kind", "devices_per_node"});
-  return {{"anyOf", {{{"enum", plain_topologies()}}, two_level}}};
+  Json level = link_schema();
+  level["properties"]["devices"] = {{"type", "integer"}, {"minimum", 1}};
+  level["required"].push_back("devices");
+  const Json levels = object_schema(
+      {{"kind", {{"const", "levels"}}}, {"levels", {{"type", "array"}, {"minItems", 1}, {"items", level}}}},
+      {"kind", "levels"});
+  return {{"anyOf", {{{"enum", plain_topologies()}}, two_level, levels}}};
 }
 
 Json collectives_schema(const std::string& doc) {

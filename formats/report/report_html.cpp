@@ -90,6 +90,8 @@ Json hardware_facts(const Hardware& hardware) {
   if (hardware.topology == Topology::kTwoLevel) {
     add("devices per node", grouped(hardware.devices_per_node));
     if (hardware.inside) add("links inside a node", link_text(*hardware.inside, memory));
+    for (const Level& level : hardware.wider)
+      add(fmt::format("links among {} devices", grouped(level.devices)), link_text(level.link, memory));
   }
   for (const auto& [axis, link] : hardware.axes)
     add(axis != "*"                ? "links over " + axis
