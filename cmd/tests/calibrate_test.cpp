@@ -155,6 +155,33 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
   }
 }
 
+TEST_CASE("tables that others have measured change a profile, and only what they say") {
+  const ScratchFolder folder;
+  std::string table = "# a benchmark of 2026\nbatch,seq,heads,us\n";
+  for (const int length : {512, 1024, 2048, 4096, 8192})
+    for (const int heads : {8, 16, 32}) {
+      // 125 TFLOP/s, which is a share of 0.4
+      const double seconds = 4.0 * 128 * heads * length * (length + 1) / 2 / 124.8e12 + 3e-6;
+      table += fmt::format("1,{},{},{:.4f}\n", length, heads, 1e6 * seconds);
+    }
+  folder.write("attention.csv", table);
+  CHECK(said(folder, "$MTFC calibrate --import attention.csv --onto a100-80g --name mine -o mine.json")
+            .starts_with("exit 0: attention: 15 rows in "));
+  const Hardware mine = read_hardware(folder.read("mine.json"), "mine.json");
+  CHECK(mine.name == "mine");
+  CHECK(mine.tables.at("attention").at(std::vector{3000.0, 12.0, 1.0}) == doctest::Approx(0.4).epsilon(0.01));
+  CHECK(mine.memory_bytes == 80e9);
+  CHECK(mine.sources.at("efficiency/attention").starts_with("a benchmark of 2026 (15 rows"));
+  CHECK(has(said(folder, "$MTFC help hardware mine.json"), "exit 0: "));
+  CHECK(said(folder, "$MTFC calibrate --import attention.csv -o x.json") ==
+        "exit 2: mtfc: error: tables of rates say neither the memory of a device nor its peak (--onto "
+        "PROFILE takes all "
+        "that they don't say from a profile)\n");
+  folder.write("wrong.csv", "m,n,k,us\n1,2,3\n");
+  CHECK(said(folder, "$MTFC calibrate --import wrong.csv --onto local -o x.json") ==
+        "exit 2: mtfc: wrong.csv:2:1: error: the row has 3 fields, but there are 4 columns\n");
+}
+
 TEST_CASE("commands warn of a profile that was measured by one rank, or with other threads") {
   const ScratchFolder folder;
   folder.write("one.json", R"({"name": "one", "ranks": 1, "threads_per_rank": 3, "flops": {"f32": 1e11},
