@@ -160,7 +160,7 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:2:29: error: /axes/*/latency_s: expected a number of at least 0, found -1\n"
         "h.json:2:48: error: /axes/*/bytes_per_s: expected a number above 0, found 0\n"
         "h.json:2:51: error: /axes/*/colour: unknown key 'colour' (keys here are latency_s, bytes_per_s, "
-        "fixed_s, members_share, overlaps, collectives, doc)");
+        "fixed_s, members_share, overlaps, slows_kernels, slowed_by_kernels, collectives, doc)");
   CHECK(complaint(profile(R"("efficiency": {"attention": {"length": [1], "m": [1], "share": [1]}})")) ==
         "h.json:3:45: error: /efficiency/attention/m: unknown key 'm' (keys here are length, heads, group, "
         "share)");
@@ -198,7 +198,7 @@ TEST_CASE("levels of links come back from their own JSON, and two of them are a 
         "h.json:4:13: error: /topology/levels/1/devices: each level must have more devices than the one "
         "before, but 8 "
         "follows 8\n"
-        "h.json:4:66: error: /topology/levels/1/slows_kernels: expected a number of at least 1, found 0.5");
+        "h.json:4:67: error: /topology/levels/1/slows_kernels: expected a number of at least 1, found 0.5");
   CHECK(complaint(profile(R"("topology": {"kind": "levels", "levels": []})")) ==
         "h.json:3:42: error: /topology/levels: the list has no levels (the first is that of the devices of a "
         "node)");

@@ -52,7 +52,7 @@ TEST_CASE("scattered products become a table, and times are predicted of sizes b
   CHECK(found[0].what == "einsum");
   CHECK(found[0].rows == rates.kernels["einsum"].size());
   CHECK(found[0].mean_error < 0.03);
-  CHECK(found[0].held_error < 0.05);
+  CHECK(found[0].held_error < 0.08);
   CHECK(found[0].held_error > found[0].mean_error);
   CHECK_FALSE(hardware.efficiency.contains("einsum"));
   const ShareTable& table = hardware.tables.at("einsum");
