@@ -21,7 +21,7 @@ std::span<const Command* const> all_commands() {
       &kDiffCommand,      &kExplainCommand, &kExportCommand,  &kGenerateCommand,   &kHelpCommand,
       &kImportCommand,    &kManCommand,     &kOpsCommand,     &kPredictCommand,    &kReportCommand,
       &kRunCommand,       &kSchemaCommand,  &kSearchCommand,  &kShowCommand,       &kSlurmCommand,
-      &kTokenizeCommand,  &kVerifyCommand,  &kWeightsCommand};
+      &kTokenizeCommand,  &kValidateCommand, &kVerifyCommand,  &kWeightsCommand};
   return kCommands;
 }
 

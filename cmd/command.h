@@ -47,6 +47,7 @@ extern const Command kSearchCommand;
 extern const Command kShowCommand;
 extern const Command kSlurmCommand;
 extern const Command kTokenizeCommand;
+extern const Command kValidateCommand;
 extern const Command kVerifyCommand;
 extern const Command kWeightsCommand;
 

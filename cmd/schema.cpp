@@ -21,6 +21,8 @@
 #include "formats/report/placement_writer.h"
 #include "formats/report/report_writer.h"
 #include "formats/report/search_writer.h"
+#include "formats/validation/published_rows.h"
+#include "formats/validation/validation_writer.h"
 
 namespace mtfc {
 namespace {
@@ -43,9 +45,11 @@ const Schema kSchemas[] = {
     {"generate", "the output of generate", generation_schema},
     {"metrics", "a line of the metrics of run", metrics_schema},
     {"report", "the output of cost-report", report_schema},
+    {"rows", "rows of published runs", rows_schema},
     {"run-report", "the report of run", run_report_schema},
     {"search", "the output of search", search_schema},
     {"show", "the output of show", placement_schema},
+    {"validate", "the output of validate", validation_schema},
 };
 
 struct Options {

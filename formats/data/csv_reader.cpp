@@ -26,7 +26,8 @@ std::string shown_field(std::string_view text) {
 // Takes a file apart into lines of fields.
 class CsvLines {
  public:
-  explicit CsvLines(const DataFile& file) : file_(file), text_(file.text()) {
+  CsvLines(const DataFile& file, CsvComments comments)
+      : file_(file), text_(file.text()), has_comments_(comments == CsvComments::kAllowed) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   }
@@ -35,7 +36,10 @@ class CsvLines {
   bool next(std::vector<std::string_view>& fields) {
     fields.clear();
     quoted_.clear();
-    while (at_ < text_.size() && at_end_of_line()) pass_end_of_line();
+    while (at_ < text_.size() && (at_end_of_line() || at_comment())) {
+      if (at_comment()) at_ = std::min(text_.find('\n', at_), text_.size());
+      pass_end_of_line();
+    }
     if (at_ == text_.size()) return false;
     line_ = lines_;
     do fields.push_back(field(fields.size()));
@@ -49,6 +53,7 @@ class CsvLines {
   bool at_end_of_line() const {
     return text_[at_] == '\n' || (text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n'));
   }
+  bool at_comment() const { return has_comments_ && text_[at_] == '#'; }
   void pass_end_of_line() {
     if (at_ < text_.size() && text_[at_] == '\r') ++at_;
     if (at_ < text_.size() && text_[at_] == '\n') ++at_;
@@ -88,6 +93,7 @@ class CsvLines {
 
   const DataFile& file_;
   std::string_view text_;
+  bool has_comments_;
   size_t at_ = 0;
   int64_t lines_ = 1, line_ = 1;
   std::vector<std::unique_ptr<std::string>> quoted_;  // fields with quotes inside
@@ -139,9 +145,9 @@ class CsvHeader {
 }  // namespace
 
 CsvSize read_csv_fields(const DataFile& file, const std::vector<std::string>& columns,
-                        const std::function<void(const CsvField&)>& visit) {
+                        const std::function<void(const CsvField&)>& visit, CsvComments comments) {
   if (file.bytes.empty()) throw RunError(file.name + ": the file is empty");
-  CsvLines lines(file);
+  CsvLines lines(file, comments);
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) throw RunError(file.name + ": the file has no line with the names of its columns");
   const size_t width = fields.size();

@@ -26,11 +26,15 @@ struct CsvSize {
   size_t columns = 0;
 };
 
+/// Lines that begin with # may be comments.
+enum class CsvComments { kNone, kAllowed };
+
 /// Passes the fields of `columns` to `visit`, row by row and in the order of `columns`; a name with * stands for all
 /// columns that have such a name, in the order of the file. Throws RunError with file and line for a file that is no
 /// CSV, a row of another length, or a column that is missing or not unique.
 CsvSize read_csv_fields(const DataFile& file, const std::vector<std::string>& columns,
-                        const std::function<void(const CsvField&)>& visit);
+                        const std::function<void(const CsvField&)>& visit,
+                        CsvComments comments = CsvComments::kNone);
 
 /// Columns of numbers: [rows] for one, and [rows, columns] for several. Throws RunError with file, line and column for
 /// what is no number.

@@ -1,0 +1,105 @@
+#include "cmd/validating/outside_stages.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/cost/collective_time.h"
+
+namespace mtfc {
+namespace {
+
+// The share of the rest that the first stage has; the last has the others.
+double share_before(const PerZone& zones) {
+  const double before = std::max(zones[kBefore], 0.0), behind = std::max(zones[kBehind], 0.0);
+  return before + behind > 0 ? before / (before + behind) : 0;
+}
+
+// The seconds in which a microbatch's activations go to the next stage.
+double send_seconds(double bytes, size_t stages, const Mesh& mesh, const Hardware& hardware) {
+  const Mesh all({{"stages", static_cast<int64_t>(stages)}, {"stage", mesh.devices()}});
+  return collective_time(CollectiveKind::kPermute, {0}, all, bytes, hardware).seconds();
+}
+
+// Of what a stage holds and does: its layers, and the ends of the model if it has them.
+class Stages {
+ public:
+  Stages(const DepthFigures& depths, const Pipeline& pipeline)
+      : none_(depths.at(0)), one_(depths.at(1)), pipeline_(pipeline), rounds_(static_cast<double>(depths.rounds)) {}
+
+  bool is_first(size_t i) const { return i == 0; }
+  bool is_last(size_t i) const { return i + 1 == pipeline_.layers.size(); }
+  double slope(double ProgramFigures::*figure) const { return one_.*figure - none_.*figure; }
+
+  // A figure whose rest is shared by the ends as their times are.
+  double share(double each, double rest, double before, size_t i) const {
+    return each * pipeline_.layers[i] + (is_first(i) ? rest * before : 0) + (is_last(i) ? rest * (1 - before) : 0);
+  }
+  double round_s(size_t i) const {
+    return share(slope(&ProgramFigures::round_s), std::max(none_.round_s, 0.0), share_before(none_.round_zone_s), i);
+  }
+  double update_s(size_t i) const {
+    const double rest = none_.step_s - rounds_ * none_.round_s;
+    const double each = slope(&ProgramFigures::step_s) - rounds_ * slope(&ProgramFigures::round_s);
+    return std::max(share(each, std::max(rest, 0.0), share_before(none_.zone_state_bytes), i), 0.0);
+  }
+  double bytes(size_t i) const {
+    const double layers = pipeline_.layers[i];
+    const auto zone = [&](PerZone ProgramFigures::*figure, Zone part) {
+      return std::array{(none_.*figure)[part], (one_.*figure)[part] - (none_.*figure)[part]};
+    };
+    const auto [lasting, each] = zone(&ProgramFigures::zone_state_bytes, kLayers);
+    const double state = lasting + each * layers + (is_first(i) ? none_.zone_state_bytes[kBefore] : 0) +
+                         (is_last(i) ? none_.zone_state_bytes[kBehind] : 0);
+    const double whole = std::max(one_.state_bytes, 1.0);
+    const double gradients = state * one_.gradient_bytes / whole;
+    const auto [transient, kept] = zone(&ProgramFigures::zone_peak_bytes, kLayers);
+    const double in_layers = std::max(transient, 0.0) + kept * layers * alive(i);
+    if (!is_last(i)) return state + gradients + in_layers;
+    const auto [head, under] = zone(&ProgramFigures::zone_peak_bytes, kBehind);
+    return state + gradients + std::max(in_layers, head + under * layers * alive(i));
+  }
+
+ private:
+  // The microbatches whose activations stage `i` keeps.
+  double alive(size_t i) const {
+    const auto stages = static_cast<double>(pipeline_.layers.size());
+    const double behind = stages - static_cast<double>(i), v = pipeline_.chunks;
+    const double kept = v > 1 ? behind + (stages - 1) / v : behind;
+    return std::min(pipeline_.microbatches, kept);
+  }
+
+  const ProgramFigures none_, one_;
+  const Pipeline& pipeline_;
+  const double rounds_;
+};
+
+}  // namespace
+
+PipelineFigures pipeline_figures(const DepthFigures& depths, const Pipeline& pipeline, const Mesh& mesh,
+                                 const Hardware& hardware) {
+  const Stages stages(depths, pipeline);
+  const size_t count = pipeline.layers.size();
+  const double bytes = depths.shallow.sent_on_bytes / pipeline.sending_parts;
+  const double sends = 2 * pipeline.chunks * send_seconds(bytes, count, mesh, hardware);
+  PipelineFigures figures;
+  double all = 0, most = 0, update = 0;
+  size_t slowest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double seconds = stages.round_s(i) + sends;
+    if (seconds > most) slowest = i;
+    most = std::max(most, seconds);
+    all += seconds;
+    update = std::max(update, stages.update_s(i));
+    figures.bytes.push_back(stages.bytes(i));
+  }
+  const double bubble = (all - most) / pipeline.chunks;
+  figures.seconds = pipeline.microbatches * most + bubble + update;
+  const ProgramFigures share = depths.at(pipeline.layers[slowest]);
+  for (const auto& [part, seconds] : share.of_round_s) figures.parts_s[part] += pipeline.microbatches * seconds;
+  for (const auto& [part, seconds] : share.once_s) figures.parts_s[part] += seconds;
+  figures.parts_s["sends between stages"] = pipeline.microbatches * sends;
+  figures.parts_s["bubble"] = bubble;
+  return figures;
+}
+
+}  // namespace mtfc

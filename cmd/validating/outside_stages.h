@@ -1,0 +1,37 @@
+#pragma once
+// A pipeline whose stages are not part of the layout: each is priced as its share of the program of one stage's
+// devices, and the schedule is put together by arithmetic. This file goes when layouts have stages.
+//
+//   m microbatches, p stages of v chunks each (1F1B), t_i the time of a microbatch on stage i with its sends:
+//     T = m * max t_i + (sum of t_i - max t_i) / v + the update of the slowest stage
+//   stage i keeps the activations of min(m, p - i) microbatches; with chunks, of (1 + (p - 1) / (p * v)) times as many
+//   as the first stage has without them.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cmd/validating/program_figures.h"
+#include "core/cost/hardware.h"
+#include "core/tensors/mesh.h"
+
+namespace mtfc {
+
+struct Pipeline {
+  std::vector<double> layers;  // by stage
+  double microbatches = 1;
+  double chunks = 1;  // of each stage
+  double sending_parts = 1;  // devices of a stage that send one part each of what a microbatch passes on
+};
+
+struct PipelineFigures {
+  double seconds = 0;
+  std::map<std::string, double> parts_s;  // of the slowest stage, bubble and sends included
+  std::vector<double> bytes;              // at the peak, by stage
+};
+
+/// `mesh` is that of one stage.
+PipelineFigures pipeline_figures(const DepthFigures& depths, const Pipeline& pipeline, const Mesh& mesh,
+                                 const Hardware& hardware);
+
+}  // namespace mtfc

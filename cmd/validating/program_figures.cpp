@@ -1,0 +1,165 @@
+#include "cmd/validating/program_figures.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/cost/cost.h"
+#include "core/program/repeated_names.h"
+
+namespace mtfc {
+namespace {
+
+double between(double from, double to, double factor) {
+  return from + factor * (to - from);
+}
+
+PerZone between(const PerZone& from, const PerZone& to, double factor) {
+  PerZone all;
+  for (size_t zone = 0; zone < all.size(); ++zone) all[zone] = between(from[zone], to[zone], factor);
+  return all;
+}
+
+std::map<std::string, double> between(const std::map<std::string, double>& from,
+                                      const std::map<std::string, double>& to, double factor) {
+  std::map<std::string, double> all;
+  for (const auto* map : {&from, &to})
+    for (const auto& [name, unused] : *map) {
+      const auto first = from.find(name), second = to.find(name);
+      all[name] = between(first == from.end() ? 0 : first->second, second == to.end() ? 0 : second->second, factor);
+    }
+  return all;
+}
+
+// The steps of an entry point by zones, as they follow each other: embedding, layers, head, and back.
+class Zones {
+ public:
+  explicit Zones(const EntryPoint& entry) : entry_(entry) {
+    for (size_t s = 0; s < entry.steps.size(); ++s) {
+      if (!is_in_layer(entry.steps[s].name)) continue;
+      Range& range = entry.steps[s].phase == Phase::kForward ? forward_ : backward_;
+      if (entry.steps[s].phase == Phase::kUpdate) continue;
+      range.first = std::min(range.first, s);
+      range.last = std::max(range.last, s);
+    }
+  }
+
+  static bool is_in_layer(std::string_view name) { return !repetition(name).empty(); }
+
+  Zone of(size_t s) const {
+    const Step& step = entry_.steps[s];
+    if (is_in_layer(step.name)) return kLayers;
+    if (step.phase == Phase::kForward) return s < forward_.first ? kBefore : s > forward_.last ? kBehind : kLayers;
+    return s < backward_.first ? kBehind : s > backward_.last ? kBefore : kLayers;
+  }
+
+ private:
+  struct Range {
+    size_t first = std::numeric_limits<size_t>::max(), last = 0;
+  };
+  const EntryPoint& entry_;
+  Range forward_, backward_;
+};
+
+// The bytes of variables and of their state by zones. Names of state begin with that of the variable.
+PerZone state_by_zone(const Program& program, const EntryPoint& entry, const Zones& zones) {
+  PerZone bytes = {};
+  for (const ProgramVariable& variable : program.variables) {
+    const auto size = static_cast<double>(variable.bytes);
+    if (Zones::is_in_layer(variable.decl.name)) {
+      bytes[kLayers] += size;
+      continue;
+    }
+    bool is_used[3] = {};
+    for (size_t s = 0; s < entry.steps.size(); ++s) {
+      if (entry.steps[s].phase != Phase::kForward) continue;
+      for (const ValueId input : entry.steps[s].inputs) {
+        const std::string read = tensor_name(entry.values[input]);
+        // `wte/weight`, `wte/weight/stored`, and `wte/weight/adamw/mean` all belong to wte/weight.
+        const std::string scope = variable.decl.name.substr(0, variable.decl.name.find('/', variable.decl.name.find('/') + 1));
+        if (read.starts_with(scope)) is_used[zones.of(s)] = true;
+      }
+    }
+    if (!is_used[kBefore] && !is_used[kBehind]) is_used[kBehind] = true;
+    for (const Zone zone : {kBefore, kBehind})
+      if (is_used[zone]) bytes[zone] += size;
+  }
+  return bytes;
+}
+
+std::string spent_on(const StepCost& step, const Mesh& mesh) {
+  if (!step.axes.empty()) return fmt::format("{} over {}", step.kind, mesh.names(step.axes));
+  if (step.phase == Phase::kUpdate) return "update";
+  if (step.kind.find("attention") != std::string::npos) return "attention";
+  return step.is_product ? "products" : "other kernels";
+}
+
+// The time of a microbatch in the loop over them.
+double round_seconds(const TimeCost& time, int64_t rounds) {
+  double most = 0;
+  for (const LoopTime& loop : time.loops)
+    if (loop.rounds == rounds) most = std::max(most, loop.round_s);
+  return most;
+}
+
+}  // namespace
+
+ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double factor) const {
+  ProgramFigures all;
+  for (double ProgramFigures::*const figure :
+       {&ProgramFigures::step_s, &ProgramFigures::round_s, &ProgramFigures::useful_s, &ProgramFigures::peak_bytes,
+        &ProgramFigures::state_bytes, &ProgramFigures::gradient_bytes, &ProgramFigures::sent_on_bytes})
+    all.*figure = between(this->*figure, other.*figure, factor);
+  for (PerZone ProgramFigures::*const figure :
+       {&ProgramFigures::round_zone_s, &ProgramFigures::zone_state_bytes, &ProgramFigures::zone_peak_bytes})
+    all.*figure = between(this->*figure, other.*figure, factor);
+  all.once_s = between(once_s, other.once_s, factor);
+  all.of_round_s = between(of_round_s, other.of_round_s, factor);
+  return all;
+}
+
+ProgramFigures program_figures(const CountedProgram& counted, const Hardware& hardware) {
+  const Program& program = counted.program;
+  const EntryPoint& entry = *program.find("train");
+  const CostReport report = cost_report(program, entry, predicted_counts(program, entry), &hardware);
+  const Zones zones(entry);
+  const auto rounds = static_cast<double>(counted.rounds);
+  ProgramFigures figures;
+  figures.step_s = report.time->step_s;
+  figures.round_s = counted.rounds > 1 ? round_seconds(*report.time, counted.rounds) : figures.step_s;
+  figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
+  for (const StepCost& step : report.steps) {
+    if (step.time.seconds <= 0) continue;
+    const bool is_repeated = counted.rounds > 1 ? step.count.runs >= counted.rounds : step.phase != Phase::kUpdate;
+    (is_repeated ? figures.of_round_s : figures.once_s)[spent_on(step, program.mesh())] +=
+        step.time.seconds / (is_repeated ? rounds : 1);
+    if (is_repeated)
+      figures.round_zone_s[zones.of(static_cast<size_t>(step.index))] += step.time.seconds / rounds;
+  }
+  figures.peak_bytes = static_cast<double>(report.memory.peak);
+  figures.state_bytes = static_cast<double>(report.memory.variables + report.memory.optimizer_state);
+  figures.gradient_bytes = static_cast<double>(report.memory.gradients);
+  figures.zone_state_bytes = state_by_zone(program, entry, zones);
+  const MemoryUse& use = report.memory_over_steps;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    if (entry.steps[s].phase == Phase::kUpdate) continue;
+    double& most = figures.zone_peak_bytes[zones.of(s)];
+    most = std::max(most, static_cast<double>(use.inputs[s] + use.activations[s] + use.workspace[s]));
+  }
+  int64_t tokens = 0;
+  for (const Binding& input : entry.inputs)
+    tokens = std::max(tokens, largest_bytes(entry, input.value, program.mesh()));
+  if (const auto width = program.names.find("d_model"); width != program.names.end())
+    figures.sent_on_bytes = static_cast<double>(tokens) / 4 * width->second * 2 / rounds;
+  return figures;
+}
+
+ProgramFigures DepthFigures::at(double layers) const {
+  if (shallow_layers == deep_layers) return shallow;
+  return shallow.towards(deep, (layers - shallow_layers) / (deep_layers - shallow_layers));
+}
+
+}  // namespace mtfc

@@ -1,0 +1,170 @@
+#include "cmd/validating/row_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "cmd/files/included_files.h"
+#include "core/compile/pipeline.h"
+#include "formats/layout/layout_reader.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kDepth = "layers";
+// Layers that differ from the others, at the beginning of mixtures of experts.
+constexpr const char* kUnlike = "first_sparse";
+constexpr const char* kBatch = "batch";
+constexpr int64_t kFewRounds = 2;
+
+// A bundled model or family by its name, or a file.
+std::string resolved_model(const PublishedRow& row) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::exists(row.model, ignored)) return row.model;
+  for (const char* folder : {"", "families"}) {
+    const fs::path file = fs::path(library_folder()) / folder / (row.model + ".json");
+    if (fs::exists(file, ignored)) return file.string();
+  }
+  throw RowRefused(fmt::format("the model {}", row.model), fmt::format("there is no model '{}'", row.model));
+}
+
+std::optional<int64_t> set_number(const std::vector<std::string>& sets, const std::string& name) {
+  for (const std::string& set : sets) {
+    if (!set.starts_with(name + "=")) continue;
+    int64_t number = 0;
+    const char *begin = set.data() + name.size() + 1, *end = set.data() + set.size();
+    if (std::from_chars(begin, end, number).ptr == end) return number;
+  }
+  return std::nullopt;
+}
+
+void replace_set(std::vector<std::string>& sets, const std::string& name, int64_t number) {
+  for (std::string& set : sets)
+    if (set.starts_with(name + "=")) set = fmt::format("{}={}", name, number);
+}
+
+[[noreturn]] void contradict(const PublishedRow& row, const std::string& problem) {
+  throw UserError(fmt::format("row '{}': {}", row.id, problem), "", row.location);
+}
+
+void require_expressible(const PublishedRow& row) {
+  if (!row.needs.empty()) {
+    const std::string first = row.needs.substr(0, row.needs.find(';'));
+    throw RowRefused(first, row.needs);
+  }
+  if (row.dtype.starts_with("fp8") || row.dtype.starts_with("f8")) throw RowRefused("fp8", "the run multiplies in fp8");
+  if (row.hardware.find('+') != std::string::npos)
+    throw RowRefused("mixed devices", "the devices are " + row.hardware);
+  if (row.schedule != "1f1b") throw RowRefused("the schedule " + row.schedule, "its stages run by another schedule");
+}
+
+std::string layout_of(const PublishedRow& row) {
+  std::string layout = row.layout;
+  if (row.zero > 0) layout += fmt::format("{}zero:{}", layout.empty() ? "" : ",", row.zero);
+  return layout;
+}
+
+std::vector<double> layers_by_stage(const PublishedRow& row, double layers) {
+  const int64_t count = row.stage_count();
+  if (row.stages.size() > 1) {
+    std::vector<double> all(row.stages.begin(), row.stages.end());
+    double sum = 0;
+    for (const double one : all) sum += one;
+    if (sum != layers) contradict(row, fmt::format("its stages have {} layers, and the model {}", sum, layers));
+    return all;
+  }
+  return std::vector<double>(static_cast<size_t>(count), layers / static_cast<double>(count));
+}
+
+void set_microbatches(const PublishedRow& row, RowPlan& plan) {
+  const bool is_staged = row.stage_count() > 1;
+  plan.rounds = row.microbatches > 1 || is_staged ? kFewRounds : 1;
+  if (row.microbatches != plan.rounds) {
+    const std::optional<int64_t> batch = set_number(plan.model.sets, kBatch);
+    if (!batch) contradict(row, "`set` states no batch, which the microbatches share");
+    if (*batch % row.microbatches != 0)
+      contradict(row, fmt::format("{} microbatches do not share a batch of {}", row.microbatches, *batch));
+    replace_set(plan.model.sets, kBatch, *batch / row.microbatches * plan.rounds);
+  }
+  if (plan.rounds > 1) plan.model.microbatches = plan.rounds;
+}
+
+void set_depths(const PublishedRow& row, RowPlan& plan) {
+  const std::optional<int64_t> layers = set_number(plan.model.sets, kDepth);
+  if (!layers) {
+    if (row.stage_count() > 1) throw RowRefused("stages of a model without layers", "`set` states no layers");
+    return;
+  }
+  plan.layers = static_cast<double>(*layers);
+  plan.stage_layers = layers_by_stage(row, plan.layers);
+  const int64_t least = set_number(plan.model.sets, kUnlike).value_or(0) + 2;
+  if (*layers > least + 1 || row.stage_count() > 1)
+    plan.depths = {least, least + 1};
+  else
+    plan.depths = {*layers};
+}
+
+}  // namespace
+
+std::string RowPlan::key() const {
+  std::vector<std::string> sets = model.sets;
+  replace_set(sets, kDepth, 0);
+  return fmt::format("{} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "), model.dtype.value_or(""),
+                     gradients, flags.mesh.value_or(""), flags.layout.value_or(""), rounds,
+                     fmt::join(depths, "/"));
+}
+
+ModelOptions RowPlan::at_depth(size_t index) const {
+  ModelOptions options = model;
+  if (!depths.empty()) replace_set(options.sets, kDepth, depths[index]);
+  return options;
+}
+
+RowPlan planned(const PublishedRow& row) {
+  require_expressible(row);
+  RowPlan plan;
+  plan.model.model = resolved_model(row);
+  plan.model.sets = row.set;
+  if (row.recompute == RowRecompute::kFull) plan.model.sets.push_back("recompute=1");
+  if (row.recompute == RowRecompute::kSelective) plan.model.sets.push_back("recompute_scores=1");
+  plan.model.dtype = row.dtype == "f16" ? "bf16" : row.dtype;
+  if (row.gradients != plan.model.dtype) plan.gradients = row.gradients;
+  if (!row.mesh.empty()) plan.flags.mesh = row.mesh;
+  if (const std::string layout = layout_of(row); !layout.empty()) plan.flags.layout = layout;
+  const int64_t devices = row.mesh.empty() ? 1 : parse_mesh(row.mesh).devices();
+  if (devices * row.stage_count() != row.devices)
+    contradict(row, fmt::format("{} of mesh '{}' are {} devices, not {}",
+                                row.stage_count() == 1 ? "one stage" : fmt::format("{} stages", row.stage_count()),
+                                row.mesh, devices * row.stage_count(), row.devices));
+  set_microbatches(row, plan);
+  set_depths(row, plan);
+  return plan;
+}
+
+Program compiled(const RowPlan& plan, size_t depth) {
+  try {
+    const ModelOptions options = plan.at_depth(depth);
+    Sources sources = read_sources(options, plan.flags);
+    ModelOptions read = options;
+    if (!plan.gradients.empty()) {
+      const std::string precision =
+          fmt::format("\"precision\": {{\"dtype\": \"{}\", \"gradients\": \"{}\"}}, ", *read.dtype, plan.gradients);
+      sources.model_text.insert(sources.model_text.find('{') + 1, precision);
+      read.dtype.reset();
+    }
+    std::vector<Diagnostic> ignored;
+    const auto [model, layouts] = read_model_and_layouts({&sources, 1}, read, ignored);
+    CompileOptions compile_options = compile_options_of(read);
+    compile_options.entries = {"train"};
+    return compile(model, layouts.front(), compile_options);
+  } catch (const UserError& error) {
+    throw RowRefused("a model and layout that compile", to_string(error.diagnostics().front()));
+  }
+}
+
+}  // namespace mtfc

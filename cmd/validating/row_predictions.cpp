@@ -1,0 +1,203 @@
+#include "cmd/validating/row_predictions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cmd/options/hardware_profile.h"
+#include "cmd/validating/outside_stages.h"
+#include "core/diagnostics/parallel.h"
+#include "core/diagnostics/progress.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kOverlapped = "overlapped";
+
+// What a prediction of one program consists of. Collectives and kernels that run at the same time count twice, which
+// the last part takes back.
+std::map<std::string, double> parts_of(const ProgramFigures& figures, double microbatches, double seconds) {
+  std::map<std::string, double> parts = figures.once_s;
+  for (const auto& [part, each] : figures.of_round_s) parts[part] += each * microbatches;
+  double sum = 0;
+  for (const auto& [unused, part] : parts) sum += part;
+  parts[kOverlapped] = seconds - sum;
+  return parts;
+}
+
+void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& result) {
+  const ProgramFigures figures = depths.at(plan.layers);
+  const auto microbatches = static_cast<double>(result.row.microbatches);
+  result.seconds = figures.step_s + (microbatches - static_cast<double>(plan.rounds)) * figures.round_s;
+  result.parts_s = parts_of(figures, microbatches, result.seconds);
+  result.bytes = result.most_bytes = figures.peak_bytes;
+}
+
+void predict_stages(const RowPlan& plan, const DepthFigures& depths, const Mesh& mesh, const Hardware& hardware,
+                    RowResult& result) {
+  Pipeline pipeline;
+  pipeline.layers = plan.stage_layers;
+  pipeline.microbatches = static_cast<double>(result.row.microbatches);
+  pipeline.chunks = static_cast<double>(result.row.chunks);
+  const PipelineFigures figures = pipeline_figures(depths, pipeline, mesh, hardware);
+  result.has_outside_stages = true;
+  result.seconds = figures.seconds;
+  result.parts_s = figures.parts_s;
+  double sum = 0;
+  for (const auto& [unused, part] : result.parts_s) sum += part;
+  result.parts_s[kOverlapped] = result.seconds - sum;
+  result.most_bytes = *std::max_element(figures.bytes.begin(), figures.bytes.end());
+  result.bytes = result.row.stage == RowStage::kFirst  ? figures.bytes.front()
+                 : result.row.stage == RowStage::kLast ? figures.bytes.back()
+                                                       : result.most_bytes;
+}
+
+}  // namespace
+
+RowProfiles::RowProfiles(const std::vector<std::string>& given) {
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    const std::string profile = equals == std::string::npos ? text : text.substr(equals + 1);
+    const std::string name = equals == std::string::npos ? profile : text.substr(0, equals);
+    if (equals == std::string::npos && given.size() > 1)
+      throw UserError(fmt::format("--hardware {} is for all rows, so that no other --hardware can count", text),
+                      "as in --hardware h100=mine.json --hardware a100-80g=other.json");
+    if (equals == std::string::npos) for_all_ = name;
+    found_[name] = std::make_unique<Hardware>(hardware_profile(profile));
+  }
+}
+
+const Hardware* RowProfiles::find(const std::string& name) const {
+  const std::string& kept = key(name);
+  const auto found = found_.find(kept);
+  if (found != found_.end()) return found->second.get();
+  std::unique_ptr<Hardware> profile;
+  try {
+    profile = std::make_unique<Hardware>(hardware_profile(kept));
+  } catch (const UserError&) {
+    // The rows are refused.
+  }
+  return (found_[kept] = std::move(profile)).get();
+}
+
+void RowProfiles::replace(const std::string& name, Hardware hardware) {
+  *found_.at(key(name)) = std::move(hardware);
+}
+
+RowPredictions::RowPredictions(std::vector<PublishedRow> rows, const RowProfiles& profiles)
+    : profiles_(profiles) {
+  std::vector<Diagnostic> errors;
+  std::map<std::string, size_t> known;
+  for (PublishedRow& row : rows) {
+    const size_t index = results_.size();
+    results_.emplace_back();
+    results_.back().row = std::move(row);
+    const PublishedRow& own = results_.back().row;
+    try {
+      RowPlan plan = planned(own);
+      if (!profiles.find(own.hardware))
+        throw RowRefused("a profile of " + own.hardware, fmt::format("no profile is called '{}'", own.hardware));
+      const auto [group, is_new] = known.try_emplace(plan.key(), groups_.size());
+      if (is_new) groups_.emplace_back();
+      groups_[group->second].rows.push_back(index);
+      groups_[group->second].plans.push_back(std::move(plan));
+    } catch (const RowRefused& refused) {
+      refuse(index, refused);
+    } catch (const UserError& error) {
+      for (const Diagnostic& diagnostic : error.diagnostics()) {
+        errors.push_back(diagnostic);
+        if (errors.back().location.line == 0) errors.back().location = own.location;
+      }
+    }
+  }
+  if (!errors.empty()) throw UserError(std::move(errors));
+}
+
+void RowPredictions::refuse(size_t row, const RowRefused& refused) {
+  results_[row].refused_for = refused.feature();
+  results_[row].reason = refused.what();
+}
+
+void RowPredictions::compile(RowGroup& group) {
+  const RowPlan& plan = group.plans.front();
+  try {
+    for (size_t depth = 0; depth < std::max<size_t>(plan.depths.size(), 1); ++depth)
+      group.programs.push_back(
+          {compiled(plan, depth), plan.rounds, plan.depths.empty() ? 0 : plan.depths[depth]});
+  } catch (const RowRefused& refused) {
+    group.programs.clear();
+    for (const size_t row : group.rows) refuse(row, refused);
+  }
+}
+
+void RowPredictions::price(const RowGroup& group) {
+  if (group.programs.empty()) return;
+  std::map<const Hardware*, DepthFigures> priced;
+  for (size_t i = 0; i < group.rows.size(); ++i) {
+    RowResult& result = results_[group.rows[i]];
+    const RowPlan& plan = group.plans[i];
+    const Hardware& hardware = *profiles_.find(result.row.hardware);
+    try {
+      const auto [found, is_new] = priced.try_emplace(&hardware);
+      DepthFigures& depths = found->second;
+      if (is_new) {
+        const CountedProgram &shallow = group.programs.front(), &deep = group.programs.back();
+        depths.shallow = program_figures(shallow, hardware);
+        depths.deep = group.programs.size() > 1 ? program_figures(deep, hardware) : depths.shallow;
+        depths.shallow_layers = static_cast<double>(shallow.layers);
+        depths.deep_layers = static_cast<double>(deep.layers);
+        depths.rounds = plan.rounds;
+      }
+      const bool is_staged = result.row.stage_count() > 1;
+      if (is_staged)
+        predict_stages(plan, depths, group.programs.front().program.mesh(), hardware, result);
+      else
+        predict_single(plan, depths, result);
+      // The products that the run needs, at the peak of all devices of all stages.
+      const ProgramFigures figures = depths.at(plan.layers);
+      result.useful_s = figures.useful_s / static_cast<double>(plan.rounds * result.row.stage_count()) *
+                        static_cast<double>(result.row.microbatches);
+      result.device_bytes = static_cast<double>(memory_of(hardware));
+    } catch (const UserError& error) {
+      refuse(group.rows[i], RowRefused("a profile with all links", error.what()));
+    }
+  }
+}
+
+void RowPredictions::predict() {
+  std::atomic<int64_t> done = 0;
+  const auto tell = teller_of_thread();
+  const auto all = static_cast<int64_t>(groups_.size());
+  each_in_parallel(groups_.size(), [&](size_t i) {
+    tell({"pricing rows", done, all, "programs"});
+    if (groups_[i].programs.empty()) {
+      compile(groups_[i]);
+      price(groups_[i]);
+      groups_[i].programs.clear();
+    } else {
+      price(groups_[i]);
+    }
+    ++done;
+  });
+}
+
+void RowPredictions::compile() {
+  std::atomic<int64_t> done = 0;
+  const auto tell = teller_of_thread();
+  each_in_parallel(groups_.size(), [&](size_t i) {
+    tell({"compiling rows", done, static_cast<int64_t>(groups_.size()), "programs"});
+    compile(groups_[i]);
+    ++done;
+  });
+}
+
+void RowPredictions::price(const std::function<bool(const PublishedRow&)>& wanted) {
+  std::vector<const RowGroup*> groups;
+  for (const RowGroup& group : groups_)
+    if (std::any_of(group.rows.begin(), group.rows.end(), [&](size_t row) { return wanted(results_[row].row); }))
+      groups.push_back(&group);
+  each_in_parallel(groups.size(), [&](size_t i) { price(*groups[i]); });
+}
+
+}  // namespace mtfc

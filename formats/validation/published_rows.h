@@ -1,0 +1,117 @@
+#pragma once
+// Rows of training runs that others have measured or simulated, as `mtfc validate` reads them: CSV (RFC 4180) with a
+// line of column names. Lines that begin with # are comments. A column may be missing; its field is then the default.
+//
+//   # Narayanan et al. 2021, table 1
+//   id,source,model,set,dtype,hardware,devices,mesh,layout,microbatches,seconds
+//   gpt-1.7b,narayanan,gpt2,layers=24 d_model=2304 heads=24 batch=512,bf16,a100-80g,32,data:32,batch:data,16,3.53
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/diagnostics/enum_names.h"
+#include "core/diagnostics/error.h"
+#include "formats/data/data_file.h"
+#include "formats/json/ordered_json.h"
+
+namespace mtfc {
+
+enum class RowKind { kMeasured, kDerived, kSimulated };
+template <>
+inline constexpr auto kEnumNames<RowKind> =
+    std::to_array<EnumName<RowKind>>({{RowKind::kMeasured, "measured"},
+                                      {RowKind::kDerived, "derived"},
+                                      {RowKind::kSimulated, "simulated"}});
+
+/// `kFailed`: the run ended without a result, and nobody says whether memory was the reason.
+enum class RowStatus { kOk, kOutOfMemory, kFailed };
+template <>
+inline constexpr auto kEnumNames<RowStatus> = std::to_array<EnumName<RowStatus>>(
+    {{RowStatus::kOk, "ok"}, {RowStatus::kOutOfMemory, "oom"}, {RowStatus::kFailed, "failed"}});
+
+/// What an allocator has given to tensors, or what it has taken from the device for them.
+enum class RowMemory { kAllocated, kReserved };
+template <>
+inline constexpr auto kEnumNames<RowMemory> = std::to_array<EnumName<RowMemory>>(
+    {{RowMemory::kAllocated, "allocated"}, {RowMemory::kReserved, "reserved"}});
+
+enum class RowRecompute { kNone, kSelective, kFull };
+template <>
+inline constexpr auto kEnumNames<RowRecompute> =
+    std::to_array<EnumName<RowRecompute>>({{RowRecompute::kNone, "none"},
+                                           {RowRecompute::kSelective, "selective"},
+                                           {RowRecompute::kFull, "full"}});
+
+/// The stage of a pipeline whose memory a row states: the one that needs most, or the first or last.
+enum class RowStage { kLargest, kFirst, kLast };
+template <>
+inline constexpr auto kEnumNames<RowStage> = std::to_array<EnumName<RowStage>>(
+    {{RowStage::kLargest, "largest"}, {RowStage::kFirst, "first"}, {RowStage::kLast, "last"}});
+
+struct PublishedRow {
+  std::string id;
+  std::string source;
+  RowKind kind = RowKind::kMeasured;
+  std::string model;
+  std::vector<std::string> set;  // NAME=VALUE
+  std::string dtype = "f32";
+  std::string gradients;  // "": as `dtype` has them
+  std::string hardware;
+  int64_t devices = 1;
+  std::string mesh;  // of one stage
+  std::string layout;
+  int64_t zero = 0;
+  int64_t microbatches = 1;
+  RowRecompute recompute = RowRecompute::kNone;
+  bool sequence_parallel = false;
+  std::vector<int64_t> stages = {1};  // how many there are; or the layers of each
+  std::string schedule = "1f1b";
+  int64_t chunks = 1;  // of each stage (interleaving)
+  std::string group;
+  RowStatus status = RowStatus::kOk;
+  std::optional<double> seconds;
+  std::optional<double> memory_bytes;
+  RowMemory memory_kind = RowMemory::kAllocated;
+  RowStage stage = RowStage::kLargest;
+  std::optional<double> repeat_sd;  // of `seconds`
+  std::string split;
+  std::string needs;  // features that mtfc lacks, with `;` between them
+  std::string note;
+  Location location;
+
+  int64_t stage_count() const {
+    return stages.size() == 1 ? stages.front() : static_cast<int64_t>(stages.size());
+  }
+};
+
+/// A column of such files.
+struct RowColumn {
+  std::string_view name;
+  std::string_view doc;
+  Json schema;  // of its fields
+  /// Sets the field from a text that is not empty. Returns "" or how the text is wrong.
+  std::function<std::string(PublishedRow& row, const std::string& text)> read;
+  std::function<std::string(const PublishedRow& row)> text;  // by which filters find rows
+};
+std::span<const RowColumn> row_columns();
+
+/// Throws UserError with file, line and column for what is no such row.
+std::vector<PublishedRow> read_published_rows(const DataFile& file);
+
+/// COLUMN=VALUE, as in split=train.
+struct RowFilter {
+  const RowColumn* column = nullptr;
+  std::string value;
+  bool matches(const PublishedRow& row) const { return column->text(row) == value; }
+};
+/// Throws UserError for another text; `option` names it in the message.
+RowFilter parse_row_filter(const std::string& text, const std::string& option);
+
+/// The JSON Schema of a row, with the name and the meaning of each column.
+std::string rows_schema();
+
+}  // namespace mtfc

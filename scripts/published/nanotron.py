@@ -1,0 +1,37 @@
+"""The benchmark of the Ultra-Scale Playbook: nanotron on 8 to 512 H100."""
+
+import published_rows as rows
+
+NOTE = "memory is torch's largest allocated, in GiB; gradients are summed in f32; stages have equal numbers of layers"
+TIED = ("1B", "3B")  # their names count the embedding once
+
+
+def converted(row, index):
+    data, tensor, stages = int(row["dp"]), int(row["tp"]), int(row["pp"])
+    is_ok = row["status"] == "ok"
+    return {
+        "id": f"{row['model']}-{row['devices']}-d{data}-t{tensor}-p{stages}-z{row['zero']}-b{row['micro']}",
+        "source": "playbook",
+        **rows.llama(row["layers"], row["d_model"], row["heads"], row["heads"], row["d_ff"], row["seq"], row["vocab"],
+                     row["global_batch"], tied=int(row["model"] in TIED)),
+        "dtype": "bf16",
+        "gradients": "f32",
+        "hardware": "h100",
+        **rows.split_devices(data, tensor, stages),
+        "zero": row["zero"],
+        "microbatches": row["grad_acc"],
+        "sequence_parallel": "yes" if tensor > 1 else "",
+        "group": row["model"],
+        "status": "ok" if is_ok else "failed",
+        "seconds": row["step_s_derived"] if is_ok else "",
+        "memory_bytes": int(float(row["memory_gb"]) * 2**30) if row["memory_gb"] else "",
+        "split": rows.split_of(index),
+    }
+
+
+if __name__ == "__main__":
+    rows.write(
+        ["Hugging Face, Ultra-Scale Playbook, benchmarks_interactive.html (vinjn/nanotron-ultrascale-playbook@924e4d0),"
+         " Apache-2.0", NOTE],
+        [converted(row, index) for index, row in enumerate(rows.read("nanotron_ultrascale.csv"))],
+    )
