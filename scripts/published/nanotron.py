@@ -9,6 +9,7 @@ TIED = ("1B", "3B")  # their names count the embedding once
 def converted(row, index):
     data, tensor, stages = int(row["dp"]), int(row["tp"]), int(row["pp"])
     is_ok = row["status"] == "ok"
+    is_whole = data * int(row["micro"]) * int(row["grad_acc"]) == int(row["global_batch"])
     return {
         "id": f"{row['model']}-{row['devices']}-d{data}-t{tensor}-p{stages}-z{row['zero']}-b{row['micro']}",
         "source": "playbook",
@@ -26,6 +27,7 @@ def converted(row, index):
         "seconds": row["step_s_derived"] if is_ok else "",
         "memory_bytes": int(float(row["memory_gb"]) * 2**30) if row["memory_gb"] else "",
         "split": rows.split_of(index),
+        "needs": "" if is_whole else "a batch that its microbatches make up",
     }
 
 
