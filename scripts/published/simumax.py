@@ -1,0 +1,55 @@
+"""SimuMax's measured runs of Megatron-LM on 8 B200."""
+
+import published_rows as rows
+
+LLAMA = {"llama3-70b": (8192, 64, 8, 28672), "llama3-405b": (16384, 128, 8, 53248)}
+# DeepSeek-V2 and V3 as published; every token goes to as many experts as they have places for.
+DEEPSEEK = {
+    "deepseekv2": ("deepseek_v2", dict(d_model=5120, attention_heads=128, d_ff=12288, expert_ff=1536, experts=160,
+                                       choice=6, shared_experts=2, vocab=102400, capacity_factor=1)),
+    "deepseekv3": ("deepseek_v3", dict(d_model=7168, attention_heads=128, d_ff=18432, expert_ff=2048, experts=256,
+                                       choice=8, shared_experts=1, vocab=129280, capacity_factor=1)),
+}
+FIRST_DENSE = {"deepseekv2": 1, "deepseekv3": 3}
+
+
+def converted(row, index):
+    tensor, context, expert = int(row["tp"]), int(row["cp"]), int(row["ep"])
+    stages, data = int(row["pp"]), int(row["dp"])
+    layers, length = int(row["layers"]), int(row["seq"])
+    count = int(row["microbatches"])
+    batch = data * int(row["micro"]) * count
+    name = row["model"]
+    if name in LLAMA:
+        d_model, heads, groups, d_ff = LLAMA[name]
+        model = rows.llama(layers, d_model, heads, groups, d_ff, length, rows.padded(128256, tensor), batch)
+    else:
+        family, sizes = DEEPSEEK[name]
+        first = min(FIRST_DENSE[name], layers - 1)
+        model = {"model": family,
+                 "set": rows.sets(layers=layers, first_sparse=first, batch=batch, length=length, **sizes)}
+    return {
+        "id": row["case"],
+        "source": "simumax",
+        **model,
+        "dtype": "bf16",
+        "gradients": "f32",
+        "hardware": "b200",
+        **rows.split_devices(data, tensor, stages, context, expert),
+        "zero": 1,
+        "microbatches": count,
+        "sequence_parallel": "yes" if tensor > 1 else "",
+        "group": f"{name}-{layers}-{batch}-{length}",
+        "seconds": round(float(row["real_ms"]) / 1000, 6),
+        "memory_bytes": int(float(row["real_gib"]) * 2**30),
+        "split": "test",
+        "needs": "stages of a model whose first layers differ" if stages > 1 and name in DEEPSEEK else "",
+        "note": "DeepSeek of few layers has its dense layers first; experts have even shares of tokens" if name in DEEPSEEK else "",
+    }
+
+
+if __name__ == "__main__":
+    rows.write(
+        ["MooreThreads/SimuMax@4dcaae5, docs/b200/b200_release_v1.2_summary.json, Apache-2.0: measured runs of Megatron-LM"],
+        [converted(row, index) for index, row in enumerate(rows.read("simumax_b200.csv"))],
+    )
