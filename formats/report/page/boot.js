@@ -1,6 +1,7 @@
 // What happens in a browser: the page is drawn, tables are sorted and filtered, and drawings show their numbers.
 
-const pageOf = (data) => (data.page === "runs" ? runsPage(data) : costsPage(data));
+const PAGES = { runs: runsPage, validation: validationPage };
+const pageOf = (data) => (PAGES[data.page] || costsPage)(data);
 
 /** What a row is sorted by: the number of its cell, or else the text. */
 const valueOf = ({ cells }, column) =>
