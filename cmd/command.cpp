@@ -17,10 +17,10 @@ namespace mtfc {
 
 std::span<const Command* const> all_commands() {
   static constexpr const Command* kCommands[] = {
-      &kCalibrateCommand, &kCheckCommand,   &kCompileCommand, &kCompletionCommand, &kCostReportCommand,
-      &kDiffCommand,      &kExplainCommand, &kExportCommand,  &kGenerateCommand,   &kHelpCommand,
-      &kImportCommand,    &kManCommand,     &kOpsCommand,     &kPredictCommand,    &kReportCommand,
-      &kRunCommand,       &kSchemaCommand,  &kSearchCommand,  &kShowCommand,       &kSlurmCommand,
+      &kCalibrateCommand, &kCheckCommand,    &kCompileCommand, &kCompletionCommand, &kCostReportCommand,
+      &kDiffCommand,      &kExplainCommand,  &kExportCommand,  &kGenerateCommand,   &kHelpCommand,
+      &kImportCommand,    &kManCommand,      &kOpsCommand,     &kPredictCommand,    &kReportCommand,
+      &kRunCommand,       &kSchemaCommand,   &kSearchCommand,  &kShowCommand,       &kSlurmCommand,
       &kTokenizeCommand,  &kValidateCommand, &kVerifyCommand,  &kWeightsCommand};
   return kCommands;
 }

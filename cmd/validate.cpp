@@ -100,8 +100,9 @@ std::vector<Target> targets_of(const Options& options) {
 
 void check_fit(const Options& options) {
   if (options.fit.empty() == options.on.empty()) return;
-  throw UserError(options.on.empty() ? "--fit needs rows to fit on" : "--on names rows to fit on, and nothing is fitted",
-                  options.on.empty() ? "as in --on split=train" : "give --fit, as in --fit step_overhead_s");
+  throw UserError(
+      options.on.empty() ? "--fit needs rows to fit on" : "--on names rows to fit on, and nothing is fitted",
+      options.on.empty() ? "as in --on split=train" : "give --fit, as in --fit step_overhead_s");
 }
 
 int run(const Options& options) {
@@ -140,29 +141,37 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_option("ROWS.csv", options->files, "files of rows (mtfc schema rows names the columns)").required();
+  line.add_option("ROWS.csv", options->files, "files of rows (mtfc schema rows names the columns)")
+      .required();
   line.set_group(OptionGroup::kModel);
-  line.add_option("--hardware PROFILE|NAME=PROFILE", options->hardware,
-                  "the profile, bundled or a file, of all rows, or of those whose hardware is NAME (repeatable; "
-                  "default: the bundled profile that a row names)");
-  line.add_option("--only COLUMN=VALUE", options->only, "only the rows whose column has the value (repeatable)");
+  line.add_option(
+      "--hardware PROFILE|NAME=PROFILE", options->hardware,
+      "the profile, bundled or a file, of all rows, or of those whose hardware is NAME (repeatable; "
+      "default: the bundled profile that a row names)");
+  line.add_option("--only COLUMN=VALUE", options->only,
+                  "only the rows whose column has the value (repeatable)");
   line.add_option("--sample N/M", options->sample, "only every M-th row, from the N-th on, as in 1/10");
   line.set_group(OptionGroup::kReport);
-  line.add_option("--bar SOURCE=PERCENT", options->bars,
-                  "the mean error of step times that a source may have at most; SOURCE.median for the median, "
-                  "SOURCE.memory for memory, all=PERCENT for all sources. If one is missed, the exit code is 1 "
-                  "(repeatable)");
-  line.add_option("--worst N", options->worst, "the number of rows that err most to list").check(whole_number(0)).show_default();
+  line.add_option(
+      "--bar SOURCE=PERCENT", options->bars,
+      "the mean error of step times that a source may have at most; SOURCE.median for the median, "
+      "SOURCE.memory for memory, all=PERCENT for all sources. If one is missed, the exit code is 1 "
+      "(repeatable)");
+  line.add_option("--worst N", options->worst, "the number of rows that err most to list")
+      .check(whole_number(0))
+      .show_default();
   line.add_option("--fit KEY,...", options->fit,
                   "fit up to 7 numbers of the rows' profile, by their paths in it, such as step_overhead_s, "
-                  "efficiency/einsum or axes/*/latency_s, to the step times of the rows of --on; -o FILE.json is then "
+                  "efficiency/einsum or axes/*/latency_s, to the step times of the rows of --on; -o "
+                  "FILE.json is then "
                   "the profile")
       .split_at(',');
   line.add_option("--on COLUMN=VALUE", options->on, "the rows to fit on, as in split=train");
   line.set_group(OptionGroup::kOutput);
-  line.add_option("--format", options->format,
-                  "text (default on standard output and for FILE.txt), json (default for any other file) or html "
-                  "(default for FILE.html; a page with pictures)")
+  line.add_option(
+          "--format", options->format,
+          "text (default on standard output and for FILE.txt), json (default for any other file) or html "
+          "(default for FILE.html; a page with pictures)")
       .check(one_of({"text", "json", "html"}));
   line.add_option("-o FILE", options->files_out, "the file to write (repeatable; default: standard output)");
   line.add_flag("--quiet,-q", options->quiet, "print no progress");
@@ -180,17 +189,21 @@ const Command kValidateCommand = {
     .name = "validate",
     .summary = "compare predictions with training runs that others have published",
     .description =
-        "Reads rows of published runs, predicts the time of a step and the memory of a device of each as cost-report "
+        "Reads rows of published runs, predicts the time of a step and the memory of a device of each as "
+        "cost-report "
         "does, and says how far the predictions are from what was measured: by source, by efficiency, in the "
-        "choice among layouts, and in what fits. Rows that need a feature that mtfc lacks are refused by the name of "
+        "choice among layouts, and in what fits. Rows that need a feature that mtfc lacks are refused by the "
+        "name of "
         "the feature. Stages of pipelines are priced from outside: as shares of one program, put together by "
         "arithmetic.",
     .examples =
         "  mtfc validate testdata/published/*.csv\n"
         "  mtfc validate testdata/published/vtrain.csv --bar vtrain=7 --bar vtrain.median=3\n"
-        "  mtfc validate testdata/published/*.csv --hardware h100=mine.json --only hardware=h100 -o page.html\n"
+        "  mtfc validate testdata/published/*.csv --hardware h100=mine.json --only hardware=h100 -o "
+        "page.html\n"
         "  mtfc validate testdata/published/*.csv --sample 1/10 --format json\n"
-        "  mtfc validate testdata/published/vtrain.csv --fit step_overhead_s,efficiency/einsum --on split=train -o "
+        "  mtfc validate testdata/published/vtrain.csv --fit step_overhead_s,efficiency/einsum --on "
+        "split=train -o "
         "fitted.json -o page.html",
     .setup = setup,
 };

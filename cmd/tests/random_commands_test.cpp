@@ -77,8 +77,8 @@ const std::vector<const char*> kTried = {
     "verify model.json --layout layout.json -q",
 };
 // They take no model.
-const std::set<std::string> kWithoutModel = {"calibrate", "completion", "help",   "import",
-                                             "man",       "ops",        "schema", "tokenize"};
+const std::set<std::string> kWithoutModel = {"calibrate", "completion", "help",     "import",  "man",
+                                             "ops",       "schema",     "tokenize", "validate"};
 
 class Pair {
  public:

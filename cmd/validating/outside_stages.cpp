@@ -24,7 +24,10 @@ double send_seconds(double bytes, size_t stages, const Mesh& mesh, const Hardwar
 class Stages {
  public:
   Stages(const DepthFigures& depths, const Pipeline& pipeline)
-      : none_(depths.at(0)), one_(depths.at(1)), pipeline_(pipeline), rounds_(static_cast<double>(depths.rounds)) {}
+      : none_(depths.at(0)),
+        one_(depths.at(1)),
+        pipeline_(pipeline),
+        rounds_(static_cast<double>(depths.rounds)) {}
 
   bool is_first(size_t i) const { return i == 0; }
   bool is_last(size_t i) const { return i + 1 == pipeline_.layers.size(); }
@@ -32,10 +35,12 @@ class Stages {
 
   // A figure whose rest is shared by the ends as their times are.
   double share(double each, double rest, double before, size_t i) const {
-    return each * pipeline_.layers[i] + (is_first(i) ? rest * before : 0) + (is_last(i) ? rest * (1 - before) : 0);
+    return each * pipeline_.layers[i] + (is_first(i) ? rest * before : 0) +
+           (is_last(i) ? rest * (1 - before) : 0);
   }
   double round_s(size_t i) const {
-    return share(slope(&ProgramFigures::round_s), std::max(none_.round_s, 0.0), share_before(none_.round_zone_s), i);
+    return share(slope(&ProgramFigures::round_s), std::max(none_.round_s, 0.0),
+                 share_before(none_.round_zone_s), i);
   }
   double update_s(size_t i) const {
     const double rest = none_.step_s - rounds_ * none_.round_s;
@@ -95,7 +100,8 @@ PipelineFigures pipeline_figures(const DepthFigures& depths, const Pipeline& pip
   const double bubble = (all - most) / pipeline.chunks;
   figures.seconds = pipeline.microbatches * most + bubble + update;
   const ProgramFigures share = depths.at(pipeline.layers[slowest]);
-  for (const auto& [part, seconds] : share.of_round_s) figures.parts_s[part] += pipeline.microbatches * seconds;
+  for (const auto& [part, seconds] : share.of_round_s)
+    figures.parts_s[part] += pipeline.microbatches * seconds;
   for (const auto& [part, seconds] : share.once_s) figures.parts_s[part] += seconds;
   figures.parts_s["sends between stages"] = pipeline.microbatches * sends;
   figures.parts_s["bubble"] = bubble;

@@ -29,8 +29,8 @@ ErrorScore score_of(const RowPredictions& predictions, const RowTest& wanted) {
 
 class ProfileFit {
  public:
-  ProfileFit(RowPredictions& predictions, RowProfiles& profiles, std::string hardware, std::vector<std::string> keys,
-             std::string start)
+  ProfileFit(RowPredictions& predictions, RowProfiles& profiles, std::string hardware,
+             std::vector<std::string> keys, std::string start)
       : predictions_(predictions),
         profiles_(profiles),
         hardware_(std::move(hardware)),
@@ -46,7 +46,8 @@ class ProfileFit {
       for (double& factor : factors)
         for (const double way : {step, -step}) {
           factor += way;
-          tell_progress({fmt::format("fitting {} numbers, {:.2f} % off", keys_.size(), 100 * least), ++tries_});
+          tell_progress(
+              {fmt::format("fitting {} numbers, {:.2f} % off", keys_.size(), 100 * least), ++tries_});
           const double found = loss(factors, on);
           is_better = is_better || found < least;
           if (found < least)
@@ -96,20 +97,23 @@ class ProfileFit {
 std::string fit_doc(const Hardware& hardware, const FitSummary& fit) {
   std::string numbers;
   for (const FittedKey& key : fit.keys)
-    numbers += fmt::format("{}{} from {:.4g} to {:.4g}", numbers.empty() ? "" : ", ", key.key, key.before, key.after);
+    numbers += fmt::format("{}{} from {:.4g} to {:.4g}", numbers.empty() ? "" : ", ", key.key, key.before,
+                           key.after);
   return fmt::format(
-      "{}{}Fitted by mtfc validate --fit on {} rows with {}: {}. The mean error of their step times was {:.1f} % before "
+      "{}{}Fitted by mtfc validate --fit on {} rows with {}: {}. The mean error of their step times was "
+      "{:.1f} % before "
       "and is {:.1f} % after; that of {} other rows was {:.1f} % and is {:.1f} %. Fitted on: {}.",
-      hardware.doc, hardware.doc.empty() ? "" : " ", fit.rows.size(), fit.on, numbers, 100 * fit.before_on.mean,
-      100 * fit.after_on.mean, fit.after_rest.count, 100 * fit.before_rest.mean, 100 * fit.after_rest.mean,
-      fmt::join(fit.rows, ", "));
+      hardware.doc, hardware.doc.empty() ? "" : " ", fit.rows.size(), fit.on, numbers,
+      100 * fit.before_on.mean, 100 * fit.after_on.mean, fit.after_rest.count, 100 * fit.before_rest.mean,
+      100 * fit.after_rest.mean, fmt::join(fit.rows, ", "));
 }
 
 }  // namespace
 
 FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles, const FitOptions& options) {
   if (options.keys.empty() || options.keys.size() > kMostFitted)
-    throw UserError(fmt::format("--fit takes 1 to {} numbers of a profile, found {}", kMostFitted, options.keys.size()));
+    throw UserError(
+        fmt::format("--fit takes 1 to {} numbers of a profile, found {}", kMostFitted, options.keys.size()));
   const RowFilter filter = parse_row_filter(options.on, "--on");
   const RowTest all = [](const PublishedRow&) { return true; };
   predictions.compile();
@@ -123,9 +127,11 @@ FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles, co
     fitted.summary.rows.push_back(result.row.source + "/" + result.row.id);
   }
   if (names.size() != 1)
-    throw UserError(names.empty() ? fmt::format("--on: no row with {} has a time that is predicted", options.on)
-                                  : fmt::format("--fit fits one profile, but the rows are for {}", fmt::join(names, ", ")),
-                    names.empty() ? "" : "as in --only hardware=" + *names.begin());
+    throw UserError(
+        names.empty()
+            ? fmt::format("--on: no row with {} has a time that is predicted", options.on)
+            : fmt::format("--fit fits one profile, but the rows are for {}", fmt::join(names, ", ")),
+        names.empty() ? "" : "as in --only hardware=" + *names.begin());
   const Hardware before = *profiles.find(*names.begin());
   ProfileFit fit(predictions, profiles, *names.begin(), options.keys, hardware_json(before));
   const RowTest on = [&](const PublishedRow& row) { return filter.matches(row); };

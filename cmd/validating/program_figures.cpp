@@ -29,7 +29,8 @@ std::map<std::string, double> between(const std::map<std::string, double>& from,
   for (const auto* map : {&from, &to})
     for (const auto& [name, unused] : *map) {
       const auto first = from.find(name), second = to.find(name);
-      all[name] = between(first == from.end() ? 0 : first->second, second == to.end() ? 0 : second->second, factor);
+      all[name] =
+          between(first == from.end() ? 0 : first->second, second == to.end() ? 0 : second->second, factor);
     }
   return all;
 }
@@ -52,7 +53,8 @@ class Zones {
   Zone of(size_t s) const {
     const Step& step = entry_.steps[s];
     if (is_in_layer(step.name)) return kLayers;
-    if (step.phase == Phase::kForward) return s < forward_.first ? kBefore : s > forward_.last ? kBehind : kLayers;
+    if (step.phase == Phase::kForward)
+      return s < forward_.first ? kBefore : s > forward_.last ? kBehind : kLayers;
     return s < backward_.first ? kBehind : s > backward_.last ? kBefore : kLayers;
   }
 
@@ -79,7 +81,8 @@ PerZone state_by_zone(const Program& program, const EntryPoint& entry, const Zon
       for (const ValueId input : entry.steps[s].inputs) {
         const std::string read = tensor_name(entry.values[input]);
         // `wte/weight`, `wte/weight/stored`, and `wte/weight/adamw/mean` all belong to wte/weight.
-        const std::string scope = variable.decl.name.substr(0, variable.decl.name.find('/', variable.decl.name.find('/') + 1));
+        const std::string scope =
+            variable.decl.name.substr(0, variable.decl.name.find('/', variable.decl.name.find('/') + 1));
         if (read.starts_with(scope)) is_used[zones.of(s)] = true;
       }
     }
@@ -110,8 +113,9 @@ double round_seconds(const TimeCost& time, int64_t rounds) {
 ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double factor) const {
   ProgramFigures all;
   for (double ProgramFigures::*const figure :
-       {&ProgramFigures::step_s, &ProgramFigures::round_s, &ProgramFigures::useful_s, &ProgramFigures::peak_bytes,
-        &ProgramFigures::state_bytes, &ProgramFigures::gradient_bytes, &ProgramFigures::sent_on_bytes})
+       {&ProgramFigures::step_s, &ProgramFigures::round_s, &ProgramFigures::useful_s,
+        &ProgramFigures::peak_bytes, &ProgramFigures::state_bytes, &ProgramFigures::gradient_bytes,
+        &ProgramFigures::sent_on_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
   for (PerZone ProgramFigures::*const figure :
        {&ProgramFigures::round_zone_s, &ProgramFigures::zone_state_bytes, &ProgramFigures::zone_peak_bytes})
@@ -133,7 +137,8 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
   figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
   for (const StepCost& step : report.steps) {
     if (step.time.seconds <= 0) continue;
-    const bool is_repeated = counted.rounds > 1 ? step.count.runs >= counted.rounds : step.phase != Phase::kUpdate;
+    const bool is_repeated =
+        counted.rounds > 1 ? step.count.runs >= counted.rounds : step.phase != Phase::kUpdate;
     (is_repeated ? figures.of_round_s : figures.once_s)[spent_on(step, program.mesh())] +=
         step.time.seconds / (is_repeated ? rounds : 1);
     if (is_repeated)

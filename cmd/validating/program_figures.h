@@ -24,12 +24,12 @@ using PerZone = std::array<double, 3>;
 struct ProgramFigures {
   double step_s = 0;
   double round_s = 0;
-  double useful_s = 0;       // of the products of a step, at the peak rate of all devices
+  double useful_s = 0;        // of the products of a step, at the peak rate of all devices
   PerZone round_zone_s = {};  // regardless of overlap
   std::map<std::string, double> once_s, of_round_s;  // by what it is spent on, regardless of overlap
   double peak_bytes = 0;
-  double state_bytes = 0;     // variables and the optimizer's state
-  double gradient_bytes = 0;  // at the peak
+  double state_bytes = 0;         // variables and the optimizer's state
+  double gradient_bytes = 0;      // at the peak
   PerZone zone_state_bytes = {};  // a variable that both ends use counts in both
   PerZone zone_peak_bytes = {};   // of inputs, activations and workspace, while these steps run
   double sent_on_bytes = 0;       // the activations that a layer passes on, of a round

@@ -57,10 +57,12 @@ void require_expressible(const PublishedRow& row) {
     const std::string first = row.needs.substr(0, row.needs.find(';'));
     throw RowRefused(first, row.needs);
   }
-  if (row.dtype.starts_with("fp8") || row.dtype.starts_with("f8")) throw RowRefused("fp8", "the run multiplies in fp8");
+  if (row.dtype.starts_with("fp8") || row.dtype.starts_with("f8"))
+    throw RowRefused("fp8", "the run multiplies in fp8");
   if (row.hardware.find('+') != std::string::npos)
     throw RowRefused("mixed devices", "the devices are " + row.hardware);
-  if (row.schedule != "1f1b") throw RowRefused("the schedule " + row.schedule, "its stages run by another schedule");
+  if (row.schedule != "1f1b")
+    throw RowRefused("the schedule " + row.schedule, "its stages run by another schedule");
 }
 
 // True if layouts have rules between parts, `between:length:model`. Before they do, rows are priced without: the bytes
@@ -101,7 +103,8 @@ std::vector<double> layers_by_stage(const PublishedRow& row, double layers) {
     std::vector<double> all(row.stages.begin(), row.stages.end());
     double sum = 0;
     for (const double one : all) sum += one;
-    if (sum != layers) contradict(row, fmt::format("its stages have {} layers, and the model {}", sum, layers));
+    if (sum != layers)
+      contradict(row, fmt::format("its stages have {} layers, and the model {}", sum, layers));
     return all;
   }
   return std::vector<double>(static_cast<size_t>(count), layers / static_cast<double>(count));
@@ -164,9 +167,10 @@ RowPlan planned(const PublishedRow& row) {
   if (const std::string layout = layout_of(row); !layout.empty()) plan.flags.layout = layout;
   const int64_t devices = row.mesh.empty() ? 1 : parse_mesh(row.mesh).devices();
   if (devices * row.stage_count() != row.devices)
-    contradict(row, fmt::format("{} of mesh '{}' are {} devices, not {}",
-                                row.stage_count() == 1 ? "one stage" : fmt::format("{} stages", row.stage_count()),
-                                row.mesh, devices * row.stage_count(), row.devices));
+    contradict(row,
+               fmt::format("{} of mesh '{}' are {} devices, not {}",
+                           row.stage_count() == 1 ? "one stage" : fmt::format("{} stages", row.stage_count()),
+                           row.mesh, devices * row.stage_count(), row.devices));
   set_microbatches(row, plan);
   set_depths(row, plan);
   return plan;
@@ -178,8 +182,8 @@ Program compiled(const RowPlan& plan, size_t depth) {
     Sources sources = read_sources(options, plan.flags);
     ModelOptions read = options;
     if (!plan.gradients.empty()) {
-      const std::string precision =
-          fmt::format("\"precision\": {{\"dtype\": \"{}\", \"gradients\": \"{}\"}}, ", *read.dtype, plan.gradients);
+      const std::string precision = fmt::format(
+          "\"precision\": {{\"dtype\": \"{}\", \"gradients\": \"{}\"}}, ", *read.dtype, plan.gradients);
       sources.model_text.insert(sources.model_text.find('{') + 1, precision);
       read.dtype.reset();
     }

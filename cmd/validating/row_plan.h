@@ -22,12 +22,12 @@ class RowRefused : public Error {
 };
 
 struct RowPlan {
-  ModelOptions model;  // with few microbatches
-  LayoutFlags flags;   // of one stage
-  std::string gradients;  // the dtype, if it isn't that of the model
-  double layers = 0;      // that the run has; 0 if the model states no depth
-  std::vector<int64_t> depths;  // to compile: two, one that is the run's, or none without a depth
-  int64_t rounds = 1;           // microbatches of the compiled step; of a pipeline always 2
+  ModelOptions model;                // with few microbatches
+  LayoutFlags flags;                 // of one stage
+  std::string gradients;             // the dtype, if it isn't that of the model
+  double layers = 0;                 // that the run has; 0 if the model states no depth
+  std::vector<int64_t> depths;       // to compile: two, one that is the run's, or none without a depth
+  int64_t rounds = 1;                // microbatches of the compiled step; of a pipeline always 2
   std::vector<double> stage_layers;  // by stage
 
   /// Plans with the same key have the same programs.

@@ -34,8 +34,8 @@ void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& 
   result.bytes = result.most_bytes = figures.peak_bytes;
 }
 
-void predict_stages(const RowPlan& plan, const DepthFigures& depths, const Mesh& mesh, const Hardware& hardware,
-                    RowResult& result) {
+void predict_stages(const RowPlan& plan, const DepthFigures& depths, const Mesh& mesh,
+                    const Hardware& hardware, RowResult& result) {
   Pipeline pipeline;
   pipeline.layers = plan.stage_layers;
   pipeline.microbatches = static_cast<double>(result.row.microbatches);
@@ -61,8 +61,9 @@ RowProfiles::RowProfiles(const std::vector<std::string>& given) {
     const std::string profile = equals == std::string::npos ? text : text.substr(equals + 1);
     const std::string name = equals == std::string::npos ? profile : text.substr(0, equals);
     if (equals == std::string::npos && given.size() > 1)
-      throw UserError(fmt::format("--hardware {} is for all rows, so that no other --hardware can count", text),
-                      "as in --hardware h100=mine.json --hardware a100-80g=other.json");
+      throw UserError(
+          fmt::format("--hardware {} is for all rows, so that no other --hardware can count", text),
+          "as in --hardware h100=mine.json --hardware a100-80g=other.json");
     if (equals == std::string::npos) for_all_ = name;
     found_[name] = std::make_unique<Hardware>(hardware_profile(profile));
   }
@@ -97,7 +98,8 @@ RowPredictions::RowPredictions(std::vector<PublishedRow> rows, const RowProfiles
     try {
       RowPlan plan = planned(own);
       if (!profiles.find(own.hardware))
-        throw RowRefused("a profile of " + own.hardware, fmt::format("no profile is called '{}'", own.hardware));
+        throw RowRefused("a profile of " + own.hardware,
+                         fmt::format("no profile is called '{}'", own.hardware));
       const auto [group, is_new] = known.try_emplace(plan.key(), groups_.size());
       if (is_new) groups_.emplace_back();
       groups_[group->second].rows.push_back(index);
@@ -195,7 +197,8 @@ void RowPredictions::compile() {
 void RowPredictions::price(const std::function<bool(const PublishedRow&)>& wanted) {
   std::vector<const RowGroup*> groups;
   for (const RowGroup& group : groups_)
-    if (std::any_of(group.rows.begin(), group.rows.end(), [&](size_t row) { return wanted(results_[row].row); }))
+    if (std::any_of(group.rows.begin(), group.rows.end(),
+                    [&](size_t row) { return wanted(results_[row].row); }))
       groups.push_back(&group);
   each_in_parallel(groups.size(), [&](size_t i) { price(*groups[i]); });
 }

@@ -112,7 +112,8 @@ class ProfileEditor {
     for (const JsonValue& item : list.items) {
       if (item.kind == JsonKind::kNumber)
         all.push_back(times(item.number()));
-      else if (item.kind == JsonKind::kArray && item.items.size() == 2 && item.items[1].kind == JsonKind::kNumber)
+      else if (item.kind == JsonKind::kArray && item.items.size() == 2 &&
+               item.items[1].kind == JsonKind::kNumber)
         all.push_back(Json::array({copied(item.items[0]), times(item.items[1].number())}));
       else
         fail(list);

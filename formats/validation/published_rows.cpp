@@ -94,8 +94,9 @@ RowColumn name_column(std::string_view name, std::string_view doc) {
 }
 
 RowColumn set_column() {
-  return {"set", "params and sizes of dimensions, as --set takes them, with blanks between them; `batch` is that "
-                 "of all devices and microbatches",
+  return {"set",
+          "params and sizes of dimensions, as --set takes them, with blanks between them; `batch` is that "
+          "of all devices and microbatches",
           text(),
           [](PublishedRow& row, const std::string& field) {
             row.set = words_of(field);
@@ -108,8 +109,9 @@ RowColumn set_column() {
 }
 
 RowColumn sequence_column() {
-  return {"sequence_parallel", "yes: between products that are split over devices, activations are split along the "
-                               "sequence (default: no)",
+  return {"sequence_parallel",
+          "yes: between products that are split over devices, activations are split along the "
+          "sequence (default: no)",
           Json{{"enum", {"yes", "no"}}},
           [](PublishedRow& row, const std::string& field) {
             if (field != "yes" && field != "no") return std::string("expected yes or no");
@@ -120,7 +122,8 @@ RowColumn sequence_column() {
 }
 
 RowColumn stages_column() {
-  return {"stages", "how many stages a pipeline has, or the layers of each with blanks between them (default: 1)",
+  return {"stages",
+          "how many stages a pipeline has, or the layers of each with blanks between them (default: 1)",
           text(),
           [](PublishedRow& row, const std::string& field) {
             row.stages.clear();
@@ -135,57 +138,68 @@ RowColumn stages_column() {
           [](const PublishedRow& row) { return fmt::format("{}", fmt::join(row.stages, " ")); }};
 }
 
-const std::vector<RowColumn>& all_columns() {
-  constexpr int64_t kMost = 1'000'000'000;
-  static const std::vector<RowColumn> all = {
-      text_column<&PublishedRow::id>("id", "names the row in its source"),
-      text_column<&PublishedRow::source>("source", "who published the run; errors are summed up by source"),
-      name_column<&PublishedRow::kind>(
-          "kind", "measured (the default); derived, by arithmetic from measured figures; or simulated, which enters "
-                  "no total"),
-      text_column<&PublishedRow::model>("model", "the name of a bundled model or family, or a file as MODEL of "
-                                                 "cost-report"),
-      set_column(),
-      text_column<&PublishedRow::dtype>("dtype", "f32 (the default), bf16 or f64, as --dtype takes it; f16 counts as "
-                                                 "bf16"),
-      text_column<&PublishedRow::gradients>("gradients", "the dtype in which gradients are added over devices "
-                                                         "(default: as `dtype` has it)"),
-      text_column<&PublishedRow::hardware>("hardware", "the name of a hardware profile"),
-      count_column<&PublishedRow::devices>("devices", "of all stages", 1, kMost),
-      text_column<&PublishedRow::mesh>("mesh", "of one stage, as in data:8,model:2"),
-      text_column<&PublishedRow::layout>("layout", "as --layout takes it"),
-      count_column<&PublishedRow::zero>("zero", "the stage of ZeRO", 0, 3),
-      count_column<&PublishedRow::microbatches>("microbatches", "of a step, on each device (default: 1)", 1, kMost),
-      name_column<&PublishedRow::recompute>(
-          "recompute", "what the backward pass computes again: none (the default), selective (the scores of "
-                       "attention) or full (each layer)"),
-      sequence_column(),
-      stages_column(),
-      text_column<&PublishedRow::schedule>("schedule", "of the stages: 1f1b (the default)"),
-      count_column<&PublishedRow::chunks>("chunks", "of layers that each stage has (interleaving; default: 1)", 1,
-                                          kMost),
-      text_column<&PublishedRow::group>("group", "rows with the same do the same work on as many devices, and are "
-                                                 "ranked"),
-      name_column<&PublishedRow::status>("status", "ok (the default), oom (out of memory), or failed for a reason that "
-                                                   "is not known"),
-      amount_column<&PublishedRow::seconds>("seconds", "of a step"),
-      amount_column<&PublishedRow::memory_bytes>("memory_bytes", "of a device, at the peak"),
-      name_column<&PublishedRow::memory_kind>("memory_kind", "allocated for tensors (the default), or reserved by the "
-                                                             "allocator"),
-      name_column<&PublishedRow::stage>("stage", "whose memory it is: the largest (the default), the first or the last"),
-      amount_column<&PublishedRow::repeat_sd>("repeat_sd", "the standard deviation of `seconds` over repetitions"),
-      text_column<&PublishedRow::split>("split", "train for rows that constants may be fitted on, or another word"),
-      text_column<&PublishedRow::needs>("needs", "features without which the run can't be expressed, with ; between "
-                                                 "them; the row is then refused by the first"),
-      text_column<&PublishedRow::note>("note", "what is assumed"),
-  };
-  return all;
-}
+constexpr int64_t kMost = 1'000'000'000;
+
+const std::vector<RowColumn> kColumns = {
+    text_column<&PublishedRow::id>("id", "names the row in its source"),
+    text_column<&PublishedRow::source>("source", "who published the run; errors are summed up by source"),
+    name_column<&PublishedRow::kind>(
+        "kind",
+        "measured (the default); derived, by arithmetic from measured figures; or simulated, which enters "
+        "no total"),
+    text_column<&PublishedRow::model>("model",
+                                      "the name of a bundled model or family, or a file as MODEL of "
+                                      "cost-report"),
+    set_column(),
+    text_column<&PublishedRow::dtype>("dtype",
+                                      "f32 (the default), bf16 or f64, as --dtype takes it; f16 counts as "
+                                      "bf16"),
+    text_column<&PublishedRow::gradients>("gradients",
+                                          "the dtype in which gradients are added over devices "
+                                          "(default: as `dtype` has it)"),
+    text_column<&PublishedRow::hardware>("hardware", "the name of a hardware profile"),
+    count_column<&PublishedRow::devices>("devices", "of all stages", 1, kMost),
+    text_column<&PublishedRow::mesh>("mesh", "of one stage, as in data:8,model:2"),
+    text_column<&PublishedRow::layout>("layout", "as --layout takes it"),
+    count_column<&PublishedRow::zero>("zero", "the stage of ZeRO", 0, 3),
+    count_column<&PublishedRow::microbatches>("microbatches", "of a step, on each device (default: 1)", 1,
+                                              kMost),
+    name_column<&PublishedRow::recompute>(
+        "recompute",
+        "what the backward pass computes again: none (the default), selective (the scores of "
+        "attention) or full (each layer)"),
+    sequence_column(),
+    stages_column(),
+    text_column<&PublishedRow::schedule>("schedule", "of the stages: 1f1b (the default)"),
+    count_column<&PublishedRow::chunks>("chunks", "of layers that each stage has (interleaving; default: 1)",
+                                        1, kMost),
+    text_column<&PublishedRow::group>("group",
+                                      "rows with the same do the same work on as many devices, and are "
+                                      "ranked"),
+    name_column<&PublishedRow::status>("status",
+                                       "ok (the default), oom (out of memory), or failed for a reason that "
+                                       "is not known"),
+    amount_column<&PublishedRow::seconds>("seconds", "of a step"),
+    amount_column<&PublishedRow::memory_bytes>("memory_bytes", "of a device, at the peak"),
+    name_column<&PublishedRow::memory_kind>("memory_kind",
+                                            "allocated for tensors (the default), or reserved by the "
+                                            "allocator"),
+    name_column<&PublishedRow::stage>("stage",
+                                      "whose memory it is: the largest (the default), the first or the last"),
+    amount_column<&PublishedRow::repeat_sd>("repeat_sd",
+                                            "the standard deviation of `seconds` over repetitions"),
+    text_column<&PublishedRow::split>("split",
+                                      "train for rows that constants may be fitted on, or another word"),
+    text_column<&PublishedRow::needs>("needs",
+                                      "features without which the run can't be expressed, with ; between "
+                                      "them; the row is then refused by the first"),
+    text_column<&PublishedRow::note>("note", "what is assumed"),
+};
 
 const RowColumn& column_named(const std::string& name, const Location& location) {
-  const RowColumn* column = find_named(all_columns(), name);
+  const RowColumn* column = find_named(kColumns, name);
   if (!column)
-    throw UserError(fmt::format("rows have no column '{}'", name), did_you_mean(name, all_names(all_columns())),
+    throw UserError(fmt::format("rows have no column '{}'", name), did_you_mean(name, all_names(kColumns)),
                     location);
   return *column;
 }
@@ -193,7 +207,7 @@ const RowColumn& column_named(const std::string& name, const Location& location)
 }  // namespace
 
 std::span<const RowColumn> row_columns() {
-  return all_columns();
+  return kColumns;
 }
 
 std::vector<PublishedRow> read_published_rows(const DataFile& file) {
@@ -211,14 +225,16 @@ std::vector<PublishedRow> read_published_rows(const DataFile& file) {
     if (rows.size() == 1) {
       const RowColumn& named = column_named(field.column, {file.name, 0, 0, ""});
       if (std::find(order.begin(), order.end(), &named) != order.end())
-        throw UserError(fmt::format("there are several columns '{}'", field.column), "", {file.name, 0, 0, ""});
+        throw UserError(fmt::format("there are several columns '{}'", field.column), "",
+                        {file.name, 0, 0, ""});
       order.push_back(&named);
     }
     const RowColumn& column = *order[next++];
     if (field.text.empty()) return;
     const std::string text(field.text), problem = column.read(rows.back(), text);
     if (!problem.empty())
-      errors.push_back({location, fmt::format("column '{}': {}, found '{}'", field.column, problem, text), ""});
+      errors.push_back(
+          {location, fmt::format("column '{}': {}, found '{}'", field.column, problem, text), ""});
   };
   try {
     read_csv_fields(file, {"*"}, visit, CsvComments::kAllowed);
@@ -232,13 +248,14 @@ std::vector<PublishedRow> read_published_rows(const DataFile& file) {
 RowFilter parse_row_filter(const std::string& text, const std::string& option) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos)
-    throw UserError(fmt::format("{}: '{}' is not of the form COLUMN=VALUE", option, text), "as in split=train");
+    throw UserError(fmt::format("{}: '{}' is not of the form COLUMN=VALUE", option, text),
+                    "as in split=train");
   return {&column_named(text.substr(0, equals), {option, 0, 0, ""}), text.substr(equals + 1)};
 }
 
 std::string rows_schema() {
   Json properties = Json::object();
-  for (const RowColumn& column : all_columns())
+  for (const RowColumn& column : kColumns)
     properties[std::string(column.name) + "?"] = with_description(column.schema, std::string(column.doc));
   return output_schema("rows of published runs",
                        "The columns of the CSV files that mtfc validate reads. Each may be missing or empty.",

@@ -22,10 +22,8 @@ namespace mtfc {
 
 enum class RowKind { kMeasured, kDerived, kSimulated };
 template <>
-inline constexpr auto kEnumNames<RowKind> =
-    std::to_array<EnumName<RowKind>>({{RowKind::kMeasured, "measured"},
-                                      {RowKind::kDerived, "derived"},
-                                      {RowKind::kSimulated, "simulated"}});
+inline constexpr auto kEnumNames<RowKind> = std::to_array<EnumName<RowKind>>(
+    {{RowKind::kMeasured, "measured"}, {RowKind::kDerived, "derived"}, {RowKind::kSimulated, "simulated"}});
 
 /// `kFailed`: the run ended without a result, and nobody says whether memory was the reason.
 enum class RowStatus { kOk, kOutOfMemory, kFailed };
@@ -41,10 +39,8 @@ inline constexpr auto kEnumNames<RowMemory> = std::to_array<EnumName<RowMemory>>
 
 enum class RowRecompute { kNone, kSelective, kFull };
 template <>
-inline constexpr auto kEnumNames<RowRecompute> =
-    std::to_array<EnumName<RowRecompute>>({{RowRecompute::kNone, "none"},
-                                           {RowRecompute::kSelective, "selective"},
-                                           {RowRecompute::kFull, "full"}});
+inline constexpr auto kEnumNames<RowRecompute> = std::to_array<EnumName<RowRecompute>>(
+    {{RowRecompute::kNone, "none"}, {RowRecompute::kSelective, "selective"}, {RowRecompute::kFull, "full"}});
 
 /// The stage of a pipeline whose memory a row states: the one that needs most, or the first or last.
 enum class RowStage { kLargest, kFirst, kLast };
@@ -52,40 +48,52 @@ template <>
 inline constexpr auto kEnumNames<RowStage> = std::to_array<EnumName<RowStage>>(
     {{RowStage::kLargest, "largest"}, {RowStage::kFirst, "first"}, {RowStage::kLast, "last"}});
 
-struct PublishedRow {
-  std::string id;
-  std::string source;
-  RowKind kind = RowKind::kMeasured;
+/// The model of a run, and the conventions of the software that ran it.
+struct RowModel {
   std::string model;
   std::vector<std::string> set;  // NAME=VALUE
   std::string dtype = "f32";
   std::string gradients;  // "": as `dtype` has them
+  RowRecompute recompute = RowRecompute::kNone;
+};
+
+/// The devices of a run, and how they share the work.
+struct RowLayout {
   std::string hardware;
   int64_t devices = 1;
   std::string mesh;  // of one stage
   std::string layout;
   int64_t zero = 0;
   int64_t microbatches = 1;
-  RowRecompute recompute = RowRecompute::kNone;
   bool sequence_parallel = false;
   std::vector<int64_t> stages = {1};  // how many there are; or the layers of each
   std::string schedule = "1f1b";
   int64_t chunks = 1;  // of each stage (interleaving)
-  std::string group;
+
+  int64_t stage_count() const {
+    return stages.size() == 1 ? stages.front() : static_cast<int64_t>(stages.size());
+  }
+};
+
+/// How a run ended, and what was measured.
+struct RowFigures {
   RowStatus status = RowStatus::kOk;
   std::optional<double> seconds;
   std::optional<double> memory_bytes;
   RowMemory memory_kind = RowMemory::kAllocated;
   RowStage stage = RowStage::kLargest;
   std::optional<double> repeat_sd;  // of `seconds`
+};
+
+struct PublishedRow : RowModel, RowLayout, RowFigures {
+  std::string id;
+  std::string source;
+  RowKind kind = RowKind::kMeasured;
+  std::string group;
   std::string split;
   std::string needs;  // features that mtfc lacks, with `;` between them
   std::string note;
   Location location;
-
-  int64_t stage_count() const {
-    return stages.size() == 1 ? stages.front() : static_cast<int64_t>(stages.size());
-  }
 };
 
 /// A column of such files.

@@ -23,7 +23,8 @@ const OutputObject<ErrorScore> kErrorScore = {
 
 const OutputObject<PickScore> kPickScore = {
     {"groups", whole("of rows that do the same work on as many devices"), &PickScore::groups},
-    {"good", whole("in which the fastest by prediction took at most 5 % longer than the fastest"), &PickScore::good},
+    {"good", whole("in which the fastest by prediction took at most 5 % longer than the fastest"),
+     &PickScore::good},
     {"worst", real("by how much it took longer at most"), &PickScore::worst},
     {"order", real("the share of pairs of rows, more than 5 % apart, in the right order"), &PickScore::rank}};
 
@@ -35,10 +36,12 @@ const OutputObject<FitScore> kFitScore = {
 
 const OutputObject<SourceScore> kSourceScore = {
     {"source", text(), &SourceScore::source},
-    {"simulated", flag("its rows enter no total"), [](const SourceScore& score) { return unless_empty(score.is_simulated); }},
+    {"simulated", flag("its rows enter no total"),
+     [](const SourceScore& score) { return unless_empty(score.is_simulated); }},
     {"rows", whole(), &SourceScore::rows},
     {"predicted", whole("rows that mtfc expresses"), &SourceScore::predicted},
-    {"outside_stages", whole("rows whose stages are put together by arithmetic"), &SourceScore::outside_stages},
+    {"outside_stages", whole("rows whose stages are put together by arithmetic"),
+     &SourceScore::outside_stages},
     {"refused", map_schema(whole(), "the number of rows by the feature that they need"),
      [](const SourceScore& score) {
        Json refused = Json::object();
@@ -61,7 +64,8 @@ const OutputObject<RowResult> kRowResult = {
      [](const RowResult& result) { return unless_empty(result.refused_for); }},
     {"reason", text(), [](const RowResult& result) { return unless_empty(result.reason); }},
     {"measured_s", real(), [](const RowResult& result) { return result.row.seconds; }},
-    {"predicted_s", real(), [](const RowResult& result) { return when(result.is_predicted(), result.seconds); }},
+    {"predicted_s", real(),
+     [](const RowResult& result) { return when(result.is_predicted(), result.seconds); }},
     {"parts_s", map_schema(real(), "the seconds that the prediction consists of"),
      [](const RowResult& result) {
        Json parts = Json::object();
@@ -89,8 +93,9 @@ const OutputObject<ErrorBar> kErrorBar = {
     {"found", real("the error"), &ErrorBar::found},
     {"missed", flag(), [](const ErrorBar& bar) { return bar.is_missed(); }}};
 
-const OutputObject<FittedKey> kFittedKey = {
-    {"key", text(), &FittedKey::key}, {"before", real(), &FittedKey::before}, {"after", real(), &FittedKey::after}};
+const OutputObject<FittedKey> kFittedKey = {{"key", text(), &FittedKey::key},
+                                            {"before", real(), &FittedKey::before},
+                                            {"after", real(), &FittedKey::after}};
 
 using SourceError = std::pair<std::string, ErrorScore>;
 const OutputObject<SourceError> kSourceError = {{"source", text(), &SourceError::first},
@@ -98,7 +103,8 @@ const OutputObject<SourceError> kSourceError = {{"source", text(), &SourceError:
 
 const OutputObject<FitSummary> kFitSummary = {
     {"on", text("the filter of the rows that it was fitted on"), &FitSummary::on},
-    {"keys", list_of(kFittedKey.schema()), [](const FitSummary& fit) { return json_list(fit.keys, kFittedKey); }},
+    {"keys", list_of(kFittedKey.schema()),
+     [](const FitSummary& fit) { return json_list(fit.keys, kFittedKey); }},
     {"profiles", texts(), &FitSummary::profiles},
     {"rows", texts("that it was fitted on"), &FitSummary::rows},
     {"before_on_these", kErrorScore, &FitSummary::before_on},

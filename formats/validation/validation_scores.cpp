@@ -18,7 +18,9 @@ PickScore pick_score(const std::vector<const RowResult*>& rows) {
   double pairs = 0, right = 0;
   for (const auto& [unused, members] : groups) {
     if (members.size() < 2) continue;
-    const auto measured = [](const RowResult* a, const RowResult* b) { return *a->row.seconds < *b->row.seconds; };
+    const auto measured = [](const RowResult* a, const RowResult* b) {
+      return *a->row.seconds < *b->row.seconds;
+    };
     const auto predicted = [](const RowResult* a, const RowResult* b) { return a->seconds < b->seconds; };
     const double fastest = *(*std::min_element(members.begin(), members.end(), measured))->row.seconds;
     const double picked = *(*std::min_element(members.begin(), members.end(), predicted))->row.seconds;
@@ -64,8 +66,9 @@ SourceScore source_score(const std::string& source, const std::vector<const RowR
     if (result->has_memory()) memory.push_back(result->memory_error());
     if (result->device_bytes <= 0) continue;
     const bool is_ok = result->row.status == RowStatus::kOk;
-    ++(is_ok ? result->fits() ? score.fit.ok_fits : score.fit.ok_exceeds
-             : result->fits() ? score.fit.oom_fits : score.fit.oom_exceeds);
+    ++(is_ok            ? result->fits() ? score.fit.ok_fits : score.fit.ok_exceeds
+       : result->fits() ? score.fit.oom_fits
+                        : score.fit.oom_exceeds);
   }
   score.time = error_score(std::move(times));
   for (std::vector<double>& band : bands) score.time_by_band.push_back(error_score(std::move(band)));

@@ -26,7 +26,9 @@ struct RowResult {
   bool has_outside_stages = false;
 
   bool is_predicted() const { return refused_for.empty(); }
-  bool has_time() const { return is_predicted() && row.status == RowStatus::kOk && row.seconds && *row.seconds > 0; }
+  bool has_time() const {
+    return is_predicted() && row.status == RowStatus::kOk && row.seconds && *row.seconds > 0;
+  }
   bool has_memory() const {
     return is_predicted() && row.status == RowStatus::kOk && row.memory_bytes && *row.memory_bytes > 0;
   }
@@ -55,9 +57,9 @@ struct FitScore {
 /// Groups of rows with times.
 struct PickScore {
   int64_t groups = 0;
-  int64_t good = 0;      // the fastest by prediction took at most 5 % longer than the fastest
-  double worst = 0;      // how much longer it took, at most
-  double rank = 0;       // the mean share of pairs of rows, 5 % or more apart, that are in the right order
+  int64_t good = 0;  // the fastest by prediction took at most 5 % longer than the fastest
+  double worst = 0;  // how much longer it took, at most
+  double rank = 0;   // the mean share of pairs of rows, 5 % or more apart, that are in the right order
 };
 
 /// The bands of efficiency at whose lower ends rows change the band.

@@ -12,8 +12,8 @@ namespace mtfc {
 /// An error that a source must not exceed.
 struct ErrorBar {
   std::string source;
-  std::string of;    // time, median (of times), memory
-  double limit = 0;  // a share: 0.07 for 7 %
+  std::string of;                    // time, median (of times), memory
+  double limit = 0;                  // a share: 0.07 for 7 %
   std::optional<double> found = {};  // the error; nothing if no row tells
   bool is_missed() const { return !found || *found > limit; }
 };

@@ -365,7 +365,32 @@ for (const all of [data([limited], false), data([limited, one, one, reason], tru
   lacks(made, "<img");
 }
 
-for (const all of [page, over, several, none, priced, alone, two])
+// The page of validate: points on logarithmic scales, errors by source, parts as bars, and what was refused.
+const cells = (number) => [number, `${number} %`];
+const validation = {
+  page: "validation", title: "t", verdict: "v", figures: [["mean error", "5 %"]], bars: [["Missed: time of a", true]],
+  stages: "", timeHeads: ["mean error", "worst pick"], bandHeads: ["below 5 %"], memoryHeads: ["mean error"],
+  sources: [
+    { name: "a", isSimulated: false, points: [[1, 1.1], [10, 9]], time: [cells(5), null], bands: [cells(5)], memory: null },
+    { name: "b", isSimulated: true, points: [], time: null, bands: null, memory: [cells(3)] }],
+  total: { name: "all", isSimulated: false, points: [], time: [cells(5), null], bands: null, memory: [cells(3)] },
+  worst: [{ name: "a 1", predicted: [1.1, "1.1 s"], measured: [1, "1 s"], error: cells(10), parts: [["products", 0.75]],
+    consists: "products 75 %" }],
+  parts: ["products"], refused: [["a", "fp8", [3, "3"]]], fit: null, command: "mtfc validate rows.csv",
+};
+const validated = pageOf(validation);
+has(validated, "Predicted and measured");
+has(validated, "b (simulated)");
+has(validated, "width:75.0%");
+has(validated, "fp8");
+has(validated, "Missed: time of a");
+lacks(validated, "Fitted constants");
+check(count(validated, "h0") === 2, "each row with both times is a point");
+has(pageOf({ ...validation, fit: { about: "f", keys: [["issue_s", cells(1), cells(2)]], notes: ["n"], rows: ["a/1"] } }),
+  "Rows that it was fitted on");
+lacks(pageOf({ ...validation, sources: [], worst: [] }), "Predicted and measured");
+
+for (const all of [page, over, several, none, priced, alone, two, validated])
   for (const word of ["undefined", "NaN", "[object", "null", "http:", "https:", "src=", "<link", "onclick"])
     lacks(all, word);
 if (failed > 0) throw new Error(`${failed} checks failed`);

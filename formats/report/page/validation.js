@@ -52,7 +52,7 @@ function worstTable({ worst, parts }) {
   return worst.length > 0 && html`<h2>The rows that err most</h2>${paragraph(parts.map((part) => key(colour(part), part)),
     "keys")}${table("the rows that err most", worst, [
     ["row", "name"], ["predicted", ({ predicted }) => always(predicted), "",
-      (row) => [row.parts.map(([part, seconds]) => [seconds, colour(part)])]],
+      (row) => [row.parts.map(([part, share]) => [share, colour(part)])]],
     ["measured", ({ measured }) => always(measured)], ["error", ({ error }) => always(error)],
     ["what the prediction consists of", "consists", "word flow"]])}`;
 }

@@ -1,0 +1,301 @@
+// Predictions for rows of published runs are those of cost-report, and what they are compared with is counted right.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cmd/testing/command_results.h"
+#include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
+#include "core/testing/scratch_folder.h"
+
+namespace mtfc::validate_test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kHead =
+    "id,source,kind,model,set,dtype,gradients,hardware,devices,mesh,layout,zero,microbatches,recompute,"
+    "stages,chunks,"
+    "group,status,seconds,memory_bytes,stage,split,needs\n";
+constexpr const char* kSizes = "layers={} d_model=64 heads=4 positions=32 vocab=128 batch={}";
+
+struct Row {
+  std::string id = "row", kind, model = "gpt2", dtype = "bf16", gradients;
+  int layers = 9, batch = 16, devices = 4;
+  std::string mesh = "data:2,model:2", layout = "batch:data,heads:model,d_ff:model,vocab:model", more_sets;
+  int zero = 0, microbatches = 4;
+  std::string recompute;
+  int stages = 1, chunks = 1;
+  std::string status, stage, split, needs;
+  double seconds = 1;
+  int64_t memory = 1000;
+
+  std::string line() const {
+    return fmt::format(
+        "{},paper,{},{},{}{},{},{},a100-80g,{},\"{}\",\"{}\",{},{},{},{},{},same,{},{},{},{},{},{}\n", id,
+        kind, model, fmt::format(fmt::runtime(kSizes), layers, batch), more_sets, dtype, gradients, devices,
+        mesh, layout, zero, microbatches, recompute, stages, chunks, status, seconds, memory, stage, split,
+        needs);
+  }
+};
+
+class Rows {
+ public:
+  void add(const Row& row) { text_ += row.line(); }
+  std::string file() const { return folder_.write("rows.csv", kHead + text_); }
+  // What validate says of them, as JSON.
+  Json validated(const std::string& options = "") const {
+    const Outcome outcome = outcome_here(fmt::format("validate '{}' -q --format json {}", file(), options));
+    CHECK(outcome.code == 0);
+    return Json::parse(outcome.text);
+  }
+  Outcome outcome(const std::string& options) const {
+    return outcome_of(fmt::format("'{}' validate '{}' -q {} 2>&1", kTestedProgram, file(), options));
+  }
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+
+ private:
+  ScratchFolder folder_;
+  std::string text_;
+};
+
+Json only_row(const Row& row) {
+  Rows rows;
+  rows.add(row);
+  const Json report = rows.validated();
+  REQUIRE(report["rows"].size() == 1);
+  CAPTURE(report["rows"][0].dump());
+  REQUIRE(report["rows"][0].contains("predicted_s"));
+  return report["rows"][0];
+}
+
+// The report of the program with all layers and microbatches.
+Json whole_report(const Row& row) {
+  std::string sets;
+  const std::string text = fmt::format(fmt::runtime(kSizes), row.layers, row.batch) + row.more_sets +
+                           (row.recompute == "full" ? " recompute=1" : "");
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    sets += " --set " + text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  const std::string model = row.model == "gpt2" ? "gpt2.json" : "families/" + row.model + ".json";
+  return report_of(
+      model, fmt::format("{} --dtype {} --microbatches {} --mesh {} --layout {}{} --hardware a100-80g -q",
+                         sets, row.dtype, row.microbatches, row.mesh, row.layout,
+                         row.zero > 0 ? fmt::format(",zero:{}", row.zero) : ""));
+}
+
+double relative(double found, double expected) {
+  return std::abs(found / expected - 1);
+}
+
+}  // namespace
+
+TEST_CASE("two depths and two microbatches price a program with many of both") {
+  std::vector<Row> rows(6);
+  rows[1].zero = 1;
+  rows[2].zero = 3;
+  rows[3].recompute = "full";
+  rows[4].microbatches = 1;
+  rows[4].more_sets = " dropout=0.1";
+  rows[5].model = "llama";
+  rows[5].more_sets = " attention_heads=4 length=32 d_ff=128";
+  for (const Row& row : rows) {
+    CAPTURE(row.line());
+    const Json found = only_row(row), whole = whole_report(row);
+    CHECK(relative(found["predicted_s"], whole["time"]["step_s"]) < 0.01);
+    CHECK(relative(found["predicted_bytes"], whole["memory"]["peak_bytes_per_device"]) < 0.02);
+    double parts = 0;
+    for (const auto& [part, seconds] : found["parts_s"].items()) parts += seconds.get<double>();
+    CHECK(parts == doctest::Approx(found["predicted_s"].get<double>()));
+  }
+}
+
+TEST_CASE("gradients in f32 are sent at twice the bytes") {
+  Row row;
+  row.mesh = "data:4";
+  row.layout = "batch:data";
+  const Json half = only_row(row);
+  row.gradients = "f32";
+  const Json whole = only_row(row);
+  const auto sent = [](const Json& found) { return found["parts_s"]["all_reduce over data"].get<double>(); };
+  CHECK(sent(whole) > 1.2 * sent(half));
+}
+
+TEST_CASE("a pipeline takes its bubble, and each stage its share") {
+  Row row;
+  row.layers = 8;
+  row.batch = 32;
+  row.microbatches = 8;
+  const double whole = only_row(row)["predicted_s"];
+  row.stages = 4;
+  row.devices = 16;
+  const Json staged = only_row(row);
+  CHECK(staged["outside_stages"] == true);
+  // Four stages share the work of eight microbatches, and the slowest has more than a quarter; three more are bubble.
+  CHECK(staged["predicted_s"].get<double>() > whole / 4 * 11 / 8 * 0.8);
+  CHECK(staged["predicted_s"].get<double>() < whole);
+  const double bubble = staged["parts_s"]["bubble"];
+  row.chunks = 2;
+  const Json interleaved = only_row(row);
+  CHECK(interleaved["parts_s"]["bubble"].get<double>() < 0.9 * bubble);
+  // A second set of microbatches adds as much time as the slowest stage takes for it, and no bubble.
+  row.chunks = 1;
+  row.batch = 64;
+  row.microbatches = 16;
+  const Json twice = only_row(row);
+  CHECK(relative(twice["parts_s"]["bubble"].get<double>(), bubble) < 1e-6);
+  row.batch = 128;
+  row.microbatches = 32;
+  const double more = only_row(row)["predicted_s"].get<double>() - twice["predicted_s"].get<double>();
+  CHECK(relative(more, 2 * (twice["predicted_s"].get<double>() - staged["predicted_s"].get<double>())) <
+        1e-6);
+}
+
+TEST_CASE("the first stage of a pipeline keeps the activations of most microbatches") {
+  Row row;
+  row.layers = 8;
+  row.batch = 128;
+  row.microbatches = 8;
+  row.stages = 4;
+  row.devices = 16;
+  row.more_sets = "";
+  row.stage = "first";
+  const double first = only_row(row)["predicted_bytes"];
+  row.stage = "last";
+  const double last = only_row(row)["predicted_bytes"];
+  row.microbatches = 1;
+  row.batch = 16;
+  const double last_of_one = only_row(row)["predicted_bytes"];
+  row.stage = "first";
+  const double first_of_one = only_row(row)["predicted_bytes"];
+  CHECK(relative(last, last_of_one) < 0.01);  // it has one at a time
+  CHECK(first > first_of_one);
+  // The first of four stages keeps those of four microbatches, of two layers each.
+  Row two = row;
+  two.microbatches = 2;
+  two.batch = 32;
+  const double of_two = only_row(two)["predicted_bytes"];
+  CHECK(first - first_of_one == doctest::Approx(3 * (of_two - first_of_one)));
+}
+
+TEST_CASE("what mtfc lacks is refused by name, and counted") {
+  Rows rows;
+  Row row;
+  rows.add(row);
+  row.dtype = "fp8";
+  rows.add(row);
+  row = Row();
+  row.needs = "LoRA;fp8";
+  rows.add(row);
+  row = Row();
+  row.model = "gpt5";
+  rows.add(row);
+  row = Row();
+  row.kind = "simulated";
+  rows.add(row);
+  const Json report = rows.validated();
+  CHECK(report["all"]["rows"] == 4);
+  CHECK(report["all"]["predicted"] == 1);
+  CHECK(report["all"]["refused"] == Json{{"LoRA", 1}, {"fp8", 1}, {"the model gpt5", 1}});
+  CHECK(report["all"]["time"]["rows"] == 1);
+}
+
+TEST_CASE("a row that contradicts itself is an error with its line") {
+  Rows rows;
+  Row row;
+  rows.add(row);
+  row.devices = 8;
+  rows.add(row);
+  row = Row();
+  row.microbatches = 3;
+  rows.add(row);
+  const Outcome outcome = rows.outcome("");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.text.find(
+            "rows.csv:3:0: error: row 'row': one stage of mesh 'data:2,model:2' are 4 devices, not 8\n") !=
+        std::string::npos);
+  CHECK(outcome.text.find("rows.csv:4:0: error: row 'row': 3 microbatches do not share a batch of 16\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a bar that is missed ends with 1 and says so") {
+  Rows rows;
+  Row row;
+  row.seconds = only_row(row)["predicted_s"].get<double>() / 1.05;
+  rows.add(row);
+  CHECK(rows.outcome("--bar paper=6").code == 0);
+  const Outcome missed = rows.outcome("--bar paper=4 --bar paper.median=6");
+  CHECK(missed.code == 1);
+  CHECK(
+      missed.text.find("missed: the mean error of times of paper is 5.0 %, and at most 4.0 % is allowed\n") !=
+      std::string::npos);
+  CHECK(missed.text.find("kept: the median error of times of paper is 5.0 %") != std::string::npos);
+}
+
+TEST_CASE("a fit finds the numbers that rows were made with") {
+  Rows rows;
+  const std::string profile = std::string(kSourceFolder) + "/models/hardware/a100-80g.json";
+  std::string changed = contents(profile);
+  const std::string was = "\"step_overhead_s\": 3e-6";
+  REQUIRE(changed.find(was) != std::string::npos);
+  changed.replace(changed.find(was), was.size(), "\"step_overhead_s\": 2e-5");
+  const ScratchFolder folder;
+  const std::string made = folder.write("made.json", changed);
+  for (int i = 0; i < 4; ++i) {
+    Row row;
+    row.id = fmt::format("r{}", i);
+    row.layers = 4 + 3 * i;
+    row.microbatches = 1 << i;
+    row.split = i % 2 == 0 ? "train" : "test";
+    Rows one;
+    one.add(row);
+    row.seconds = one.validated(fmt::format("--hardware '{}'", made))["rows"][0]["predicted_s"];
+    rows.add(row);
+  }
+  const std::string fitted = rows / "fitted.json";
+  const Json report = rows.validated(fmt::format("--fit step_overhead_s --on split=train -o '{}'", fitted));
+  const Json& key = report["fit"]["keys"][0];
+  CHECK(key["before"].get<double>() == doctest::Approx(3e-6));
+  CHECK(relative(key["after"], 2e-5) < 0.03);
+  CHECK(report["fit"]["rows"].size() == 2);
+  CHECK(report["fit"]["after_on_others"]["mean"].get<double>() < 0.02);
+  CHECK(report["fit"]["before_on_others"]["mean"].get<double>() > 0.3);
+  const Json written = Json::parse(contents(fitted));
+  CHECK(relative(written["step_overhead_s"], 2e-5) < 0.03);
+  CHECK(written["doc"].get<std::string>().find("paper/r0, paper/r2") != std::string::npos);
+  // The profile gives the predictions that the report has.
+  const Json again = rows.validated(fmt::format("--hardware '{}'", fitted));
+  CHECK(relative(again["rows"][3]["predicted_s"], report["rows"][3]["predicted_s"]) < 0.002);
+  CHECK(rows.outcome("--fit step_overhead_s").code == 2);
+  CHECK(rows.outcome("--fit step_overhead --on split=train")
+            .text.find("the profile has no number 'step_overhead'") != std::string::npos);
+}
+
+TEST_CASE("a twentieth of the bundled rows is priced") {
+  const std::string files = std::string(kSourceFolder) + "/testdata/published/*.csv";
+  const ScratchFolder folder;
+  const std::string report = folder / "report.json", page = folder / "page.html";
+  const Outcome outcome = outcome_of(fmt::format("'{}' validate {} --sample 3/20 -q -o '{}' -o '{}' 2>&1",
+                                                 kTestedProgram, files, report, page));
+  CAPTURE(outcome.text);
+  REQUIRE(outcome.code == 0);
+  const Json scores = Json::parse(contents(report));
+  CHECK(scores["all"]["rows"].get<int>() > 70);
+  CHECK(scores["all"]["predicted"].get<int>() > 50);
+  for (const Json& row : scores["rows"]) {
+    if (!row.contains("predicted_s")) continue;
+    CAPTURE(row.dump());
+    CHECK(row["predicted_s"].get<double>() > 0);
+    CHECK(row["largest_bytes"].get<double>() >= row["predicted_bytes"].get<double>());
+  }
+  CHECK(contents(page).find("Predictions and published runs") != std::string::npos);
+}
+
+}  // namespace mtfc::validate_test
