@@ -22,7 +22,7 @@ constexpr const char* kHead =
     "id,source,kind,model,set,dtype,gradients,hardware,devices,mesh,layout,zero,microbatches,recompute,"
     "stages,chunks,"
     "group,status,seconds,memory_bytes,stage,split,needs\n";
-constexpr const char* kSizes = "layers={} d_model=64 heads=4 positions=32 vocab=128 batch={}";
+constexpr const char* kSizes = "layers={} d_model=1024 heads=16 positions=512 vocab=8192 batch={}";
 
 struct Row {
   std::string id = "row", kind, model = "gpt2", dtype = "bf16", gradients;
@@ -105,12 +105,13 @@ TEST_CASE("two depths and two microbatches price a program with many of both") {
   rows[4].microbatches = 1;
   rows[4].more_sets = " dropout=0.1";
   rows[5].model = "llama";
-  rows[5].more_sets = " attention_heads=4 length=32 d_ff=128";
+  rows[5].more_sets = " attention_heads=16 length=512 d_ff=2816";
   for (const Row& row : rows) {
     CAPTURE(row.line());
     const Json found = only_row(row), whole = whole_report(row);
-    CHECK(relative(found["predicted_s"], whole["time"]["step_s"]) < 0.01);
-    CHECK(relative(found["predicted_bytes"], whole["memory"]["peak_bytes_per_device"]) < 0.02);
+    // With ZeRO-3, gathers of the first layers overlap with fewer others than those of further ones.
+    CHECK(relative(found["predicted_s"], whole["time"]["step_s"]) < (row.zero == 3 ? 0.02 : 0.005));
+    CHECK(relative(found["predicted_bytes"], whole["memory"]["peak_bytes_per_device"]) < 0.001);
     double parts = 0;
     for (const auto& [part, seconds] : found["parts_s"].items()) parts += seconds.get<double>();
     CHECK(parts == doctest::Approx(found["predicted_s"].get<double>()));
@@ -125,7 +126,7 @@ TEST_CASE("gradients in f32 are sent at twice the bytes") {
   row.gradients = "f32";
   const Json whole = only_row(row);
   const auto sent = [](const Json& found) { return found["parts_s"]["all_reduce over data"].get<double>(); };
-  CHECK(sent(whole) > 1.2 * sent(half));
+  CHECK(sent(whole) > 1.4 * sent(half));
 }
 
 TEST_CASE("a pipeline takes its bubble, and each stage its share") {

@@ -131,7 +131,9 @@ void set_depths(const PublishedRow& row, RowPlan& plan) {
   }
   plan.layers = static_cast<double>(*layers);
   plan.stage_layers = layers_by_stage(row, plan.layers);
-  const int64_t least = set_number(plan.model.sets, kUnlike).value_or(0) + 2;
+  // The first and the last layer are not like the others, since what surrounds them differs. From three layers on, each
+  // further one adds as much.
+  const int64_t least = set_number(plan.model.sets, kUnlike).value_or(0) + 3;
   if (*layers > least + 1 || row.stage_count() > 1)
     plan.depths = {least, least + 1};
   else

@@ -58,7 +58,7 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
 TEST_CASE("errors of rows name the line and the column") {
   const RowFiles files;
   CHECK(files.complaint("id,devises\na,2\n") ==
-        "0:0: error: rows have no column 'devises' (did you mean 'devices'?)\n");
+        " error: rows have no column 'devises' (did you mean 'devices'?)\n");
   CHECK(files.complaint("id,devices,kind\na,-2,measured\nb,two,mesured\n") ==
         "2:0: error: column 'devices': expected a whole number from 1 to 1000000000, found '-2'\n"
         "3:0: error: column 'devices': expected a whole number from 1 to 1000000000, found 'two'\n"

@@ -105,8 +105,8 @@ TEST_CASE("the page has the points, the tables and what was refused") {
   ValidationReport report{results, validation_scores(results, 5)};
   report.command = "mtfc validate rows.csv";
   const std::string page = validation_html(report);
-  for (const char* part : {"\"points\":[[1,1.25]]", "\"fp8\"", "products 80 %, bubble 20 %",
-                           "mean error of 25.0 %", "mtfc validate rows.csv -o page.html"}) {
+  for (const std::string part : {"[[1.0,1.25]]", "\"fp8\"", "products 80 %, bubble 20 %",
+                                 "mean error of 25.0 %", "mtfc validate rows.csv -o page.html"}) {
     CAPTURE(part);
     CHECK(page.find(part) != std::string::npos);
   }

@@ -381,7 +381,7 @@ const validation = {
 const validated = pageOf(validation);
 has(validated, "Predicted and measured");
 has(validated, "b (simulated)");
-has(validated, "width:75.0%");
+has(validated, "width:100.0%");
 has(validated, "fp8");
 has(validated, "Missed: time of a");
 lacks(validated, "Fitted constants");
