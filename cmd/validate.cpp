@@ -87,8 +87,11 @@ struct Target {
 std::vector<Target> targets_of(const Options& options) {
   std::vector<Target> targets;
   for (const std::string& file : options.files_out) {
+    const std::string named = format_of_file(kKinds, file);
     const bool is_profile = !options.fit.empty() && file.ends_with(".json");
-    targets.push_back({file, is_profile ? "profile" : output_format(kKinds, file, options.format, "text")});
+    targets.push_back({file, is_profile      ? "profile"
+                             : named.empty() ? output_format(kKinds, file, options.format, "text")
+                                             : named});
   }
   const auto is_report = [](const Target& target) { return target.format != "profile"; };
   if (std::none_of(targets.begin(), targets.end(), is_report))
@@ -149,7 +152,9 @@ std::function<int()> setup(CommandLine& line) {
       "the profile, bundled or a file, of all rows, or of those whose hardware is NAME (repeatable; "
       "default: the bundled profile that a row names)");
   line.add_option("--only COLUMN=VALUE", options->only,
-                  "only the rows whose column has the value (repeatable)");
+                  "only the rows whose column has the value, which may be a pattern of the shell, as in "
+                  "'mesh=*model:[1248]' "
+                  "(repeatable)");
   line.add_option("--sample N/M", options->sample, "only every M-th row, from the N-th on, as in 1/10");
   line.set_group(OptionGroup::kReport);
   line.add_option(
@@ -168,10 +173,8 @@ std::function<int()> setup(CommandLine& line) {
       .split_at(',');
   line.add_option("--on COLUMN=VALUE", options->on, "the rows to fit on, as in split=train");
   line.set_group(OptionGroup::kOutput);
-  line.add_option(
-          "--format", options->format,
-          "text (default on standard output and for FILE.txt), json (default for any other file) or html "
-          "(default for FILE.html; a page with pictures)")
+  line.add_option("--format", options->format,
+                  "of standard output and of files whose names have no ending: text, json or html")
       .check(one_of({"text", "json", "html"}));
   line.add_option("-o FILE", options->files_out, "the file to write (repeatable; default: standard output)");
   line.add_flag("--quiet,-q", options->quiet, "print no progress");

@@ -195,7 +195,9 @@ Program compiled(const RowPlan& plan, size_t depth) {
     compile_options.entries = {"train"};
     return compile(model, layouts.front(), compile_options);
   } catch (const UserError& error) {
-    throw RowRefused("a model and layout that compile", to_string(error.diagnostics().front()));
+    const Diagnostic& first = error.diagnostics().front();
+    throw RowRefused(fmt::format("a model and a layout without the error: {}", first.message),
+                     to_string(first));
   }
 }
 

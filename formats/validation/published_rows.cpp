@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <charconv>
@@ -243,6 +244,10 @@ std::vector<PublishedRow> read_published_rows(const DataFile& file) {
   }
   if (!errors.empty()) throw UserError(std::move(errors));
   return rows;
+}
+
+bool RowFilter::matches(const PublishedRow& row) const {
+  return fnmatch(value.c_str(), column->text(row).c_str(), 0) == 0;
 }
 
 RowFilter parse_row_filter(const std::string& text, const std::string& option) {

@@ -110,11 +110,11 @@ std::span<const RowColumn> row_columns();
 /// Throws UserError with file, line and column for what is no such row.
 std::vector<PublishedRow> read_published_rows(const DataFile& file);
 
-/// COLUMN=VALUE, as in split=train.
+/// COLUMN=VALUE, as in split=train. The value may be a pattern of the shell, as in mesh=*model:[1248].
 struct RowFilter {
   const RowColumn* column = nullptr;
   std::string value;
-  bool matches(const PublishedRow& row) const { return column->text(row) == value; }
+  bool matches(const PublishedRow& row) const;
 };
 /// Throws UserError for another text; `option` names it in the message.
 RowFilter parse_row_filter(const std::string& text, const std::string& option);

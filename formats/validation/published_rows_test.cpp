@@ -81,6 +81,8 @@ TEST_CASE("a filter finds rows by any column") {
   CHECK(!parse_row_filter("split=train", "--on").matches(rows[1]));
   CHECK(parse_row_filter("devices=16", "--on").matches(rows[1]));
   CHECK(parse_row_filter("status=ok", "--on").matches(rows[1]));
+  CHECK(parse_row_filter("split=t[a-e]*", "--on").matches(rows[1]));
+  CHECK(!parse_row_filter("split=tr*", "--on").matches(rows[1]));
   CHECK_THROWS_WITH_AS(parse_row_filter("train", "--on"),
                        doctest::Contains("--on: 'train' is not of the form COLUMN=VALUE"), UserError);
   CHECK_THROWS_WITH_AS(parse_row_filter("splits=train", "--on"), doctest::Contains("did you mean 'split'?"),

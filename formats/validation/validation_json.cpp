@@ -76,7 +76,13 @@ const OutputObject<RowResult> kRowResult = {
      [](const RowResult& result) {
        return result.has_time() ? std::optional(result.efficiency()) : std::nullopt;
      }},
+    {"repeat_sd", real("of measured_s over repetitions"),
+     [](const RowResult& result) { return result.row.repeat_sd; }},
     {"measured_bytes", real(), [](const RowResult& result) { return result.row.memory_bytes; }},
+    {"memory_kind", name_of<RowMemory>(),
+     [](const RowResult& result) {
+       return when(result.row.memory_bytes.has_value(), to_string(result.row.memory_kind));
+     }},
     {"predicted_bytes", real("of the stage whose memory the row states"),
      [](const RowResult& result) { return when(result.is_predicted(), result.bytes); }},
     {"largest_bytes", real("of any stage"),

@@ -116,7 +116,11 @@ ValidationScores validation_scores(const std::vector<RowResult>& results, size_t
     scores.sources.back().is_simulated = key.second;
   }
   scores.all = source_score("all", all);
+  // Steps of the lowest band are launches and small messages: they come behind the others.
   const auto errs_more = [&](size_t a, size_t b) {
+    const bool is_small_a = band_of(results[a].efficiency()) == 0,
+               is_small_b = band_of(results[b].efficiency()) == 0;
+    if (is_small_a != is_small_b) return is_small_b;
     return std::abs(std::log1p(results[a].time_error())) > std::abs(std::log1p(results[b].time_error()));
   };
   std::stable_sort(scores.worst.begin(), scores.worst.end(), errs_more);
