@@ -395,6 +395,24 @@ TEST_CASE("what commands write fits the schema that mtfc prints for it") {
   }
 }
 
+TEST_CASE("the output of validate is as its schema says") {
+  if (!can_judge()) return;
+  const ScratchFolder folder;
+  const std::string rows = folder.write("rows.csv",
+                                        "id,source,model,set,hardware,split,seconds,memory_bytes,needs\n"
+                                        "a,x,gpt2,layers=4 batch=2,a100-80g,train,0.1,1e9,\n"
+                                        "b,y,gpt2,layers=2 batch=2,a100-80g,train,0.1,,\n"
+                                        "c,y,gpt2,,a100-80g,test,,,LoRA\n");
+  Judge judge("validate");
+  for (const char* options : {"", "--fit step_overhead_s --on split=train --bar x=5"})
+    judge.add(outcome_of(fmt::format("'{}' validate '{}' -q --format json {}", kTestedProgram, rows, options))
+                  .text);
+  judge.require_valid();
+  Judge row("rows");
+  row.add(R"({"id": "a", "devices": 8, "status": "oom", "seconds": 1.5})");
+  row.require_valid();
+}
+
 TEST_CASE("a schema of outputs refuses keys that it does not have, and those that are missing") {
   if (!can_judge()) return;
   Judge judge("check");

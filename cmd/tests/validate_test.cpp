@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr const char* kHead =
     "id,source,kind,model,set,dtype,gradients,hardware,devices,mesh,layout,zero,microbatches,recompute,"
     "stages,chunks,"
-    "group,status,seconds,memory_bytes,stage,split,needs\n";
+    "group,status,part,seconds,memory_bytes,stage,split,needs\n";
 constexpr const char* kSizes = "layers={} d_model=1024 heads=16 positions=512 vocab=8192 batch={}";
 
 struct Row {
@@ -31,16 +31,16 @@ struct Row {
   int zero = 0, microbatches = 4;
   std::string recompute;
   int stages = 1, chunks = 1;
-  std::string status, stage, split, needs;
+  std::string status, part, stage, split, needs;
   double seconds = 1;
   int64_t memory = 1000;
 
   std::string line() const {
     return fmt::format(
-        "{},paper,{},{},{}{},{},{},a100-80g,{},\"{}\",\"{}\",{},{},{},{},{},same,{},{},{},{},{},{}\n", id,
+        "{},paper,{},{},{}{},{},{},a100-80g,{},\"{}\",\"{}\",{},{},{},{},{},same,{},{},{},{},{},{},{}\n", id,
         kind, model, fmt::format(fmt::runtime(kSizes), layers, batch), more_sets, dtype, gradients, devices,
-        mesh, layout, zero, microbatches, recompute, stages, chunks, status, seconds, memory, stage, split,
-        needs);
+        mesh, layout, zero, microbatches, recompute, stages, chunks, status, part, seconds, memory, stage,
+        split, needs);
   }
 };
 
@@ -116,6 +116,22 @@ TEST_CASE("two depths and two microbatches price a program with many of both") {
     for (const auto& [part, seconds] : found["parts_s"].items()) parts += seconds.get<double>();
     CHECK(parts == doctest::Approx(found["predicted_s"].get<double>()));
   }
+}
+
+TEST_CASE("a layer takes as long as it adds to a microbatch") {
+  Row row;
+  const auto step = [&](int layers, int microbatches) {
+    row.layers = layers;
+    row.batch = 4 * microbatches;
+    row.microbatches = microbatches;
+    return only_row(row)["predicted_s"].get<double>();
+  };
+  const double of_layer = (step(12, 6) - step(12, 5)) - (step(11, 6) - step(11, 5));
+  row.layers = 1;
+  row.batch = 4;
+  row.microbatches = 1;
+  row.part = "layer";
+  CHECK(relative(only_row(row)["predicted_s"], of_layer) < 1e-6);
 }
 
 TEST_CASE("gradients in f32 are sent at twice the bytes") {

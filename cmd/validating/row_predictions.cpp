@@ -34,6 +34,19 @@ void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& 
   result.bytes = result.most_bytes = figures.peak_bytes;
 }
 
+// A microbatch on one layer is by how much it takes longer with one layer more.
+void predict_layer(const DepthFigures& depths, RowResult& result) {
+  const ProgramFigures none = depths.at(0), one = depths.at(1);
+  result.seconds = one.round_s - none.round_s;
+  for (const auto& [part, seconds] : one.of_round_s) {
+    const auto without = none.of_round_s.find(part);
+    result.parts_s[part] = seconds - (without == none.of_round_s.end() ? 0 : without->second);
+  }
+  double sum = 0;
+  for (const auto& [unused, part] : result.parts_s) sum += part;
+  result.parts_s[kOverlapped] = result.seconds - sum;
+}
+
 void predict_stages(const RowPlan& plan, const DepthFigures& depths, const Mesh& mesh,
                     const Hardware& hardware, RowResult& result) {
   Pipeline pipeline;
@@ -151,14 +164,16 @@ void RowPredictions::price(const RowGroup& group) {
         depths.deep_layers = static_cast<double>(deep.layers);
         depths.rounds = plan.rounds;
       }
-      const bool is_staged = result.row.stage_count() > 1;
-      if (is_staged)
+      if (result.row.part == RowPart::kLayer)
+        predict_layer(depths, result);
+      else if (result.row.stage_count() > 1)
         predict_stages(plan, depths, group.programs.front().program.mesh(), hardware, result);
       else
         predict_single(plan, depths, result);
       // The products that the run needs, at the peak of all devices of all stages.
-      const ProgramFigures figures = depths.at(plan.layers);
-      result.useful_s = figures.useful_s / static_cast<double>(plan.rounds * result.row.stage_count()) *
+      const double useful = result.row.part == RowPart::kLayer ? depths.at(1).useful_s - depths.at(0).useful_s
+                                                               : depths.at(plan.layers).useful_s;
+      result.useful_s = useful / static_cast<double>(plan.rounds * result.row.stage_count()) *
                         static_cast<double>(result.row.microbatches);
       result.device_bytes = static_cast<double>(memory_of(hardware));
     } catch (const UserError& error) {

@@ -180,7 +180,11 @@ const std::vector<RowColumn> kColumns = {
     name_column<&PublishedRow::status>("status",
                                        "ok (the default), oom (out of memory), or failed for a reason that "
                                        "is not known"),
-    amount_column<&PublishedRow::seconds>("seconds", "of a step"),
+    name_column<&PublishedRow::part>(
+        "part",
+        "that `seconds` are of: a step (the default), or a microbatch on one layer, "
+        "forward and backward"),
+    amount_column<&PublishedRow::seconds>("seconds", "of a step, or of its part"),
     amount_column<&PublishedRow::memory_bytes>("memory_bytes", "of a device, at the peak"),
     name_column<&PublishedRow::memory_kind>("memory_kind",
                                             "allocated for tensors (the default), or reserved by the "

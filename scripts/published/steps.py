@@ -8,6 +8,8 @@ NARAYANAN = {1.7: (16, 1), 3.6: (16, 1), 7.5: (16, 1), 18.4: (8, 1), 39.1: (4, 1
 
 
 def seconds_of(row):
+    if "forward ms" in row["metric"]:
+        return round(sum(float(part) for part in row["value"].split(";")) / 1000, 6)
     return row["step_s_derived"] if row["metric"] != "s/iteration" else row["value"]
 
 
@@ -24,8 +26,8 @@ def megatron(row):
         "hardware": "a100-80g",
         **rows.split_devices(data, tensor, stages),
         "microbatches": batch // (micro * data),
-        "recompute": "selective" if "selective" in words else "full",
-        "sequence_parallel": "yes" if "selective+seq" in words else "",
+        "recompute": "selective" if "selective" in words else "full" if "recompute" in words else "",
+        "sequence_parallel": "yes" if "+seq" in words or "tp,seq" in words else "",
         "chunks": chunks if stages > 1 and chunks > 1 else "",
         "note": "microbatches and chunks by run_table_1.sh of Megatron-LM" if is_narayanan else "",
     }
@@ -37,14 +39,14 @@ def converted(row, index):
     base = {
         "id": f"{row['source']} {row['model']} {row['params_B']} {row['needs'].split(', ')[-1]} {row['devices']}".replace("  ", " "),
         "source": f"{source}-{table}",
-        "kind": "derived" if row["metric"] != "s/iteration" else "measured",
+        "kind": "measured" if row["metric"] == "s/iteration" or " ms" in row["metric"] else "derived",
         "group": f"{row['model']}-{row['params_B']}",
         "seconds": seconds_of(row),
         "split": "test",
     }
-    if source in ("narayanan2021", "korthikanti2022") and table != "t4":
-        return {**megatron(row), **base}
-    needs = {"korthikanti2022": "a layer without embedding and head", "gshard": "the sizes of GShard's experts",
+    if source in ("narayanan2021", "korthikanti2022"):
+        return {**megatron(row), **base, "part": "layer" if table == "t4" else ""}
+    needs = {"gshard": "the sizes of GShard's experts",
              "mesh-tf": "a step time"}[source]
     return rows.refused(needs, **base)
 
