@@ -110,7 +110,8 @@ std::string fit_doc(const Hardware& hardware, const FitSummary& fit) {
 
 }  // namespace
 
-FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles, const FitOptions& options) {
+FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles,
+                          const ProfileFitOptions& options) {
   if (options.keys.empty() || options.keys.size() > kMostFitted)
     throw UserError(
         fmt::format("--fit takes 1 to {} numbers of a profile, found {}", kMostFitted, options.keys.size()));

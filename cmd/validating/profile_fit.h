@@ -13,7 +13,7 @@ namespace mtfc {
 /// More numbers than this would fit anything.
 inline constexpr size_t kMostFitted = 7;
 
-struct FitOptions {
+struct ProfileFitOptions {
   std::vector<std::string> keys;  // paths (formats/hardware/profile_numbers.h)
   std::string on;                 // COLUMN=VALUE
 };
@@ -25,6 +25,7 @@ struct FittedProfile {
 
 /// Fits the profile of the rows that match, which must be one, and leaves it in `profiles`. Afterwards, `predictions`
 /// are those of the fitted profile. Throws UserError.
-FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles, const FitOptions& options);
+FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles,
+                          const ProfileFitOptions& options);
 
 }  // namespace mtfc

@@ -111,7 +111,7 @@ std::vector<double> layers_by_stage(const PublishedRow& row, double layers) {
 }
 
 void set_microbatches(const PublishedRow& row, RowPlan& plan) {
-  const bool has_shares = row.stage_count() > 1 || row.part == RowPart::kLayer;
+  const bool has_shares = row.stage_count() > 1 || row.part == RowExtent::kLayer;
   plan.rounds = row.microbatches > 1 || has_shares ? kFewRounds : 1;
   if (row.microbatches != plan.rounds) {
     const std::optional<int64_t> batch = set_number(plan.model.sets, kBatch);
@@ -126,7 +126,7 @@ void set_microbatches(const PublishedRow& row, RowPlan& plan) {
 void set_depths(const PublishedRow& row, RowPlan& plan) {
   const std::optional<int64_t> layers = set_number(plan.model.sets, kDepth);
   if (!layers) {
-    if (row.stage_count() > 1 || row.part == RowPart::kLayer)
+    if (row.stage_count() > 1 || row.part == RowExtent::kLayer)
       throw RowRefused("shares of a model without layers", "`set` states no layers");
     return;
   }
@@ -135,7 +135,7 @@ void set_depths(const PublishedRow& row, RowPlan& plan) {
   // The first and the last layer are not like the others, since what surrounds them differs. From three layers on, each
   // further one adds as much.
   const int64_t least = set_number(plan.model.sets, kUnlike).value_or(0) + 3;
-  if (*layers > least + 1 || row.stage_count() > 1 || row.part == RowPart::kLayer)
+  if (*layers > least + 1 || row.stage_count() > 1 || row.part == RowExtent::kLayer)
     plan.depths = {least, least + 1};
   else
     plan.depths = {*layers};

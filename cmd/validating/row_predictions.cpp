@@ -164,15 +164,16 @@ void RowPredictions::price(const RowGroup& group) {
         depths.deep_layers = static_cast<double>(deep.layers);
         depths.rounds = plan.rounds;
       }
-      if (result.row.part == RowPart::kLayer)
+      if (result.row.part == RowExtent::kLayer)
         predict_layer(depths, result);
       else if (result.row.stage_count() > 1)
         predict_stages(plan, depths, group.programs.front().program.mesh(), hardware, result);
       else
         predict_single(plan, depths, result);
       // The products that the run needs, at the peak of all devices of all stages.
-      const double useful = result.row.part == RowPart::kLayer ? depths.at(1).useful_s - depths.at(0).useful_s
-                                                               : depths.at(plan.layers).useful_s;
+      const double useful = result.row.part == RowExtent::kLayer
+                                ? depths.at(1).useful_s - depths.at(0).useful_s
+                                : depths.at(plan.layers).useful_s;
       result.useful_s = useful / static_cast<double>(plan.rounds * result.row.stage_count()) *
                         static_cast<double>(result.row.microbatches);
       result.device_bytes = static_cast<double>(memory_of(hardware));

@@ -48,12 +48,12 @@ template <>
 inline constexpr auto kEnumNames<RowStage> = std::to_array<EnumName<RowStage>>(
     {{RowStage::kLargest, "largest"}, {RowStage::kFirst, "first"}, {RowStage::kLast, "last"}});
 
-/// What the time of a row is of: a step, or a microbatch on one layer, forward and backward, without embedding, head and
-/// update.
-enum class RowPart { kStep, kLayer };
+/// The time of a row is that of a step, or of a microbatch on one layer, forward and backward: without embedding, head
+/// and update.
+enum class RowExtent { kStep, kLayer };
 template <>
-inline constexpr auto kEnumNames<RowPart> = std::to_array<EnumName<RowPart>>({{RowPart::kStep, "step"},
-                                                                              {RowPart::kLayer, "layer"}});
+inline constexpr auto kEnumNames<RowExtent> =
+    std::to_array<EnumName<RowExtent>>({{RowExtent::kStep, "step"}, {RowExtent::kLayer, "layer"}});
 
 /// The model of a run, and the conventions of the software that ran it.
 struct RowModel {
@@ -85,7 +85,7 @@ struct RowLayout {
 /// How a run ended, and what was measured.
 struct RowFigures {
   RowStatus status = RowStatus::kOk;
-  RowPart part = RowPart::kStep;
+  RowExtent part = RowExtent::kStep;
   std::optional<double> seconds;
   std::optional<double> memory_bytes;
   RowMemory memory_kind = RowMemory::kAllocated;
