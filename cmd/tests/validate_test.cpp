@@ -3,8 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "core/testing/skip.h"
 
 namespace mtfc::validate_test {
 namespace {
@@ -310,6 +312,35 @@ TEST_CASE("a fit finds the numbers that rows were made with") {
   CHECK(rows.outcome("--fit step_overhead_s").code == 2);
   CHECK(rows.outcome("--fit step_overhead --on split=train")
             .text.find("the profile has no number 'step_overhead'") != std::string::npos);
+}
+
+TEST_CASE("the bundled rows are those that the converters make") {
+  const std::string data = std::string(kSourceFolder) + "/../shared/data/published";
+  if (!std::filesystem::exists(data + "/vtrain_multi.csv"))
+    return skip_without("digits", "no published runs are converted, since there are none in " + data);
+  // By converter, the rows that it makes.
+  for (const auto& [script, rows] : {std::pair("vtrain.py", "vtrain"),
+                                     {"vtrain.py", "vtrain_single"},
+                                     {"nanotron.py", "playbook"},
+                                     {"steps.py", "steps"},
+                                     {"megatron_golden.py", "megatron_golden"},
+                                     {"simumax.py", "simumax"},
+                                     {"fugaku.py", "fugaku"},
+                                     {"sailor.py", "sailor"},
+                                     {"mlperf.py", "mlperf"},
+                                     {"more.py", "more"}}) {
+    CAPTURE(rows);
+    const Outcome made = outcome_of(
+        fmt::format("PYTHONDONTWRITEBYTECODE=1 python3 '{}/scripts/published/{}' '{}' {}", kSourceFolder,
+                    script, data, std::string(rows) == "vtrain_single" ? "single" : ""));
+    CHECK(made.code == 0);
+    CHECK(made.text.starts_with("# "));
+    // The folder may have other rows than those that are bundled.
+    const std::string bundled = contents(fmt::format("{}/testdata/published/{}.csv", kSourceFolder, rows));
+    if (std::count(made.text.begin(), made.text.end(), '\n') ==
+        std::count(bundled.begin(), bundled.end(), '\n'))
+      CHECK(made.text == bundled);
+  }
 }
 
 TEST_CASE("a tenth of the bundled rows is priced") {
