@@ -14,14 +14,16 @@ namespace {
 // A collective whose operand and result are in memory together while it is under way.
 struct TimedCollective {
   StepIndex start, wait;
-  int64_t bytes = 0;  // of the larger of both
+  int64_t bytes = 0;        // of the larger of both
+  bool is_of_kept = false;  // the backward pass moves what the forward pass has made
 };
 
 struct Dependencies {
   std::map<ValueId, StepIndex> makers;  // of roots: the step that makes each, for collectives the wait
   std::map<StepIndex, std::vector<StepIndex>>
-      starts_after;                             // by step: the starts whose last operand it makes
-  std::vector<TimedCollective> of_leaves;       // those that could start at once, in the order of the steps
+      starts_after;  // by step: the starts whose last operand it makes
+  // Those that could start at once, or as soon as the backward pass begins, in the order of the steps.
+  std::vector<TimedCollective> of_leaves;
   std::map<StepIndex, TimedCollective> others;  // by start
 
   // The step that makes a value; StepIndex() for a leaf.
@@ -47,7 +49,9 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
       last_maker = std::max(last_maker, found.maker(entry, id));
       collective.bytes = std::max(collective.bytes, largest_bytes(entry, id, mesh));
     }
-    const bool is_of_leaves = last_maker == StepIndex();
+    collective.is_of_kept = last_maker != StepIndex() && start.phase == Phase::kBackward &&
+                            entry.steps[last_maker].phase == Phase::kForward;
+    const bool is_of_leaves = last_maker == StepIndex() || collective.is_of_kept;
     if (is_of_leaves)
       found.of_leaves.push_back(collective);
     else
@@ -173,11 +177,13 @@ class StepOrder {
     }
   }
 
-  // Starts the next collectives of leaves, as far as there is room for their results.
+  // Starts the next collectives of leaves, as far as there is room for their results, and in the backward pass those of
+  // what the forward pass has kept.
   void start_ahead() {
     for (; next_leaf_ < dependencies_.of_leaves.size(); ++next_leaf_) {
       const TimedCollective& next = dependencies_.of_leaves[next_leaf_];
-      if (positions_[next.start] == StepIndex() && bytes_ahead_ + next.bytes > most_ahead_) return;
+      const bool must_wait = bytes_ahead_ + next.bytes > most_ahead_ || (next.is_of_kept && !is_backward_);
+      if (positions_[next.start] == StepIndex() && must_wait) return;
       add(next.start);
     }
   }
@@ -211,7 +217,10 @@ class StepOrder {
     if (step.kind() == StepKind::kStart) return;
     forget(s);
     add_starts(s);
-    if (change != change_ahead_.end()) start_ahead();
+    const bool begins_backward =
+        !is_backward_ && step.phase == Phase::kBackward && step.kind() != StepKind::kWait;
+    is_backward_ = is_backward_ || begins_backward;
+    if (change != change_ahead_.end() || begins_backward) start_ahead();
   }
 
   // Keeps updates that can run until their gradients take more than twice the memory of the largest of them, so that
@@ -306,6 +315,7 @@ class StepOrder {
   std::vector<StepIndex> order_;
   std::map<StepIndex, int64_t> change_ahead_;  // by start or wait of a collective of leaves
   size_t next_leaf_ = 0;
+  bool is_backward_ = false;                  // a step of the backward pass has been added
   int64_t bytes_ahead_ = 0, most_ahead_ = 0;  // of collectives of leaves that are under way
   std::deque<TimedCollective> under_way_;     // oldest first
   int64_t bytes_under_way_ = 0;
