@@ -7,6 +7,7 @@
 
 #include "core/model/annotations.h"
 #include "core/model/state_split.h"
+#include "core/program/repeated_names.h"
 
 namespace mtfc {
 namespace {
@@ -15,7 +16,7 @@ constexpr int64_t kLeastBytes = int64_t{1} << 20;
 constexpr double kLeastShare = 0.01;
 constexpr size_t kMostExplained = 3;
 // Advice that nobody has asked for must not take long: so many steps are compiled for it at most.
-constexpr size_t kMostSteps = 12'000;
+constexpr size_t kMostSteps = 3'000;
 constexpr size_t kMostTrials = 16;
 
 bool gathers_whole(const ReshardStep& reshard) {
@@ -24,10 +25,13 @@ bool gathers_whole(const ReshardStep& reshard) {
          split_axes(reshard.to.sharding()).empty() && reshard.to.sharding().partial.empty();
 }
 
-// A change that the owner of the layout is likely to want, among `most` that are tried.
-std::optional<LayoutChange> advice(const ExplainedProgram& explained, const ReshardStep& reshard,
-                                   size_t most) {
-  const std::optional<Trial> removal = explain_reshard(explained, reshard, {most, 0, 0}).removal;
+// A change that the owner of the layout is likely to want, among `most` that are tried. `is_sought`: these are all of
+// the nearest changes.
+std::optional<LayoutChange> advice(const ExplainedProgram& explained, const ReshardStep& reshard, size_t most,
+                                   bool& is_sought) {
+  const ReshardExplanation explanation = explain_reshard(explained, reshard, {most, 0, 0});
+  is_sought = explanation.tried < most || most == kMostTrials;
+  const std::optional<Trial>& removal = explanation.removal;
   if (!removal || !costs_less(removal->figures, explained.figures) ||
       needs_more(removal->figures, explained.figures))
     return std::nullopt;
@@ -66,6 +70,15 @@ bool is_costly(int64_t bytes, int64_t all) {
   return bytes >= kLeastBytes && share_of(bytes, all) >= kLeastShare;
 }
 
+// The folded() names, or the first of them where they have different forms.
+std::string one_name(const std::vector<std::string>& names) {
+  const auto is_other = [&](const std::string& name) {
+    return unnumbered(name) != unnumbered(names.front());
+  };
+  if (names.empty()) return "";
+  return std::any_of(names.begin(), names.end(), is_other) ? names.front() : folded(names);
+}
+
 }  // namespace
 
 bool may_gather(const Program& program, const EntryPoint& entry) {
@@ -80,23 +93,31 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
   if (!is_costly(bytes, bytes)) return {};
   const Annotations annotations(explained.model, explained.layout);
   const StateSplit split = state_split(explained.model, explained.layout);
-  std::map<std::string, CostlyGather> found;  // by the tensor, over layers
+  struct Alike {
+    CostlyGather gather;
+    std::vector<std::string> tensors = {}, readers = {};
+  };
+  std::map<std::string, Alike> found;  // by the tensor, over layers
   for (const ReshardStep& reshard : explained.reshards) {
     if (!is_avoidable(reshard, explained.entry)) continue;
     const SharedAnnotation annotation = annotations.of(explained.entry.name, reshard.tensor);
     if (annotation && split_axes(annotation->sharding).empty()) continue;
     if (moves_sharded_variable(reshard, split, explained.layout)) continue;
-    const auto [at, is_new] =
-        found.try_emplace(over_numbers(reshard.tensor), CostlyGather{reshard, 0, 0, 0, {}});
-    CostlyGather& gather = at->second;
-    if (!is_new) ++gather.others;
-    if (reshard.all_bytes() > gather.reshard.all_bytes()) gather.reshard = reshard;
-    gather.bytes += reshard.all_bytes();
+    Alike& alike = found.try_emplace(over_numbers(reshard.tensor), Alike{{reshard}}).first->second;
+    alike.tensors.push_back(reshard.tensor);
+    if (!reshard.readers.empty()) alike.readers.push_back(reshard.readers.front().name);
+    if (reshard.all_bytes() > alike.gather.reshard.all_bytes()) alike.gather.reshard = reshard;
+    alike.gather.bytes += reshard.all_bytes();
   }
   std::vector<CostlyGather> gathers;
-  for (auto& [name, gather] : found) {
+  for (auto& [name, alike] : found) {
+    CostlyGather& gather = alike.gather;
     gather.share = share_of(gather.bytes, bytes);
-    if (is_costly(gather.bytes, bytes)) gathers.push_back(std::move(gather));
+    if (!is_costly(gather.bytes, bytes)) continue;
+    gather.tensor = folded(alike.tensors);
+    gather.reader = one_name(alike.readers);
+    gather.count = static_cast<int64_t>(alike.tensors.size());
+    gathers.push_back(std::move(gather));
   }
   std::stable_sort(gathers.begin(), gathers.end(),
                    [](const CostlyGather& a, const CostlyGather& b) { return a.bytes > b.bytes; });
@@ -104,7 +125,7 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
   size_t left = std::max<size_t>(kMostSteps / std::max<size_t>(explained.entry.steps.size(), 1), 1);
   for (size_t i = 0; i < count && left > 0; ++i) {
     const size_t trials = std::min((left + count - i - 1) / (count - i), kMostTrials);
-    gathers[i].removal = advice(explained, gathers[i].reshard, trials);
+    gathers[i].removal = advice(explained, gathers[i].reshard, trials, gathers[i].is_sought);
     left -= trials;
   }
   return gathers;

@@ -13,11 +13,15 @@ namespace mtfc {
 /// The gathers of a tensor, and of the same tensor of other layers.
 struct CostlyGather {
   ReshardStep reshard;  // the largest of them
-  int64_t others = 0;
+  std::string tensor =
+      {};  // the folded() names of the tensors, and of the first operations that wait for each
+  std::string reader = {};
+  int64_t count = 1;
   int64_t bytes = 0;  // sent per device by all of them
   double share = 0;   // of all bytes that the entry point sends
   /// A change of the layout that avoids it, costs less, and under which no device needs more (needs_more()).
-  std::optional<LayoutChange> removal;
+  std::optional<LayoutChange> removal = {};
+  bool is_sought = false;  // all of the nearest changes were tried
 };
 
 /// True if costly_gathers() may find any. This takes less time than to make what it needs.
@@ -25,7 +29,8 @@ bool may_gather(const Program& program, const EntryPoint& entry);
 
 /// The gathers over every axis that splits the tensor which send at least 1 MiB and 1 % of all bytes, the largest
 /// first. Leaves out updates of weights, and tensors that are annotated to be whole. For the first three, a change is
-/// sought, for which at most 48 other layouts are compiled, and fewer of large models.
+/// sought, for which at most 48 other layouts are compiled. Of large models, one layout is compiled at most, so that
+/// advice takes no longer than what it is about, and `is_sought` says of which gathers changes were looked for.
 std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained);
 
 /// The gathers, in every microbatch, of the variables that the layout shards (shard_variables).

@@ -427,16 +427,21 @@ Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style)
   std::string reader = "the compiler";
   if (!reshard.readers.empty()) {
     warning.location = style.program.names.place(reshard.readers.front().name);
-    reader = short_text(reshard.readers.front());
+    OperationPlace first = reshard.readers.front();
+    first.name = gather.reader;
+    reader = short_text(first);
   }
-  const std::string others =
-      gather.others == 0 ? "" : fmt::format(" (and {} like it)", grouped(gather.others));
+  const std::string count = gather.count == 1 ? "" : fmt::format(" ({} gathers)", grouped(gather.count));
   warning.message = fmt::format(
       "in {}, '{}' is gathered whole for {}{}: {}; a device sends {} for that, {} % of all that it sends",
-      style.program.entry.name, reshard.tensor, reader, others,
+      style.program.entry.name, gather.tensor, reader, count,
       change_of_form(reshard, style.program.layout.mesh), bytes_beside(gather.bytes, style.device_memory),
       share_text(gather.share));
-  if (gather.removal) warning.hint = change_text(*gather.removal, style.program.layout) + " to avoid it";
+  if (gather.removal)
+    warning.hint = change_text(*gather.removal, style.program.layout) + " to avoid it";
+  else if (!gather.is_sought)
+    warning.hint = fmt::format("mtfc explain, asked about step {} of {}, tries changes that may avoid it",
+                               reshard.step.number(), style.program.entry.name);
   return warning;
 }
 
