@@ -12,6 +12,7 @@
 #include "cmd/files/family_files.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/folded_warnings.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/work_watch.h"
 #include "core/diagnostics/suggest.h"
@@ -118,9 +119,10 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
   line.add_option(
           "--layout DIM:AXIS,...|FILE", flags.layout,
           "rules, as in batch:rows,hidden:cols; among them zero:1, zero:2 or zero:3, a stage of ZeRO over "
-          "the axes of the batch, and propagate; a preset such as megatron, with rules behind it or not; or "
-          "a "
-          "layout file ending in .json, or - for standard input")
+          "the axes of the batch, between:DIM:AXIS, a rule that yields to the others, and propagate; a "
+          "preset "
+          "such as megatron, with rules behind it or not; or a layout file ending in .json, or - for "
+          "standard input")
       .hint_if_repeated("join rules with a comma: --layout batch:rows,hidden:cols");
 }
 
@@ -444,7 +446,7 @@ Program make_program(const Sources& sources, const ModelOptions& options,
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {
   if (quiet) return;
   WorkWatch::make_way();
-  for (const Diagnostic& warning : warnings)
+  for (const Diagnostic& warning : folded_warnings(warnings))
     std::cerr << (warning.location.file.empty() ? "mtfc: " : "") + to_string(warning) + "\n";
 }
 
