@@ -440,7 +440,8 @@ int run(const Options& options) {
   if (!std::all_of(fixed.begin(), fixed.end(), has_plain_rules_only) || !model.annotations.empty())
     throw UserError(
         "search compares layouts of rules for all tensors, but the layout or the model has annotations, "
-        "rules with \"in\", \"propagate\", a stage of ZeRO (\"shard_state_over\", \"regather\") or \"ring\"",
+        "rules with \"in\" or between parts, \"propagate\", a stage of ZeRO (\"shard_state_over\", "
+        "\"regather\") or \"ring\"",
         "search --annotations keeps what is there; search --fit tries stages of ZeRO; cost-report compares "
         "layouts of any kind");
   const Hardware hardware = hardware_profile(options.hardware);

@@ -130,7 +130,10 @@ void PassRunner::check_graph(EntryGraph entry) {
 ChosenPlan PassRunner::choose(EntryGraph entry, const Shardings& variables, const PlanHardware& hardware,
                               const ChosenPlan* known, std::shared_ptr<const PlanSpace>* shared) {
   timed_as_ = entry.name;
-  const PlanConditions conditions{program_.layout,
+  Layout layout = program_.layout;
+  // Initial values are no activations, and a step of generation has one position.
+  if (entry.name == "init" || is_for_generation(entry.name)) layout.between.clear();
+  const PlanConditions conditions{layout,
                                   split_,
                                   variables,
                                   true,

@@ -102,7 +102,8 @@ constexpr Pass kPasses[] = {
     {PassStage::kSimplify, "share_common", kOnGraph<share_common>, kOnlyImproves},
     {PassStage::kRematerialize, "recompute", kOnGraph<rematerialized>},
     {PassStage::kChoose, "regather", kOnGraph<[](EntryGraph entry, Context context) {
-       return regather(std::move(entry), context.split.regathered);
+       return regather_between(regather(std::move(entry), context.split.regathered),
+                               context.conditions->layout);
      }>},
     {PassStage::kChoose, "choose_plan", kOnGraph<[](EntryGraph entry, Context context) {
        return choose_plan(std::move(entry), *context.conditions);

@@ -1,5 +1,5 @@
 #pragma once
-// Finds the tensors of a graph from which given others are made.
+// Finds the tensors of a graph from which given others are made, and those that are made from nothing.
 
 #include <algorithm>
 #include <set>
@@ -18,6 +18,18 @@ inline PerTensor<bool> with_ancestors(const Graph& graph, PerTensor<bool> wanted
     for (const TensorId id : node.operands) wanted[id] = true;
   }
   return wanted;
+}
+
+/// Marks the tensors that depend neither on inputs nor on variables, nor on random numbers.
+inline PerTensor<bool> made_of_constants(const Graph& graph) {
+  PerTensor<bool> found(graph.tensors().size(), false);
+  for (const Node& node : graph.nodes()) {
+    const auto is_known = [&](TensorId id) { return found[id]; };
+    if (node.kind == NodeKind::kOp && !node.op->traits.is_drawn &&
+        std::all_of(node.operands.begin(), node.operands.end(), is_known))
+      for (const TensorId id : node.results) found[id] = true;
+  }
+  return found;
 }
 
 /// The numbers of the nodes that make `wanted`, in order. `is_open` says of a node and its operand if what makes the

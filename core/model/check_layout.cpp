@@ -84,6 +84,17 @@ Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std:
                           : ", leave one of them whole, or choose one for each result with --propagate")};
 }
 
+void check_even(const Model& model, const Mesh& mesh, const Rule& rule, const AxisList& axes,
+                std::vector<Diagnostic>& diagnostics) {
+  const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;
+  const int64_t parts = mesh.size(axes);
+  if (size % parts == 0) return;
+  diagnostics.push_back({rule.location,
+                         fmt::format("dimension '{}' of size {} does not divide evenly over {} of size {}",
+                                     rule.dim, size, mesh.names(axes), parts),
+                         "leave out --no-uneven to allow it"});
+}
+
 }  // namespace
 
 void check_layout(const Model& model, const Layout& layout, const Annotations& annotations, bool allow_uneven,
@@ -100,17 +111,16 @@ void check_layout(const Model& model, const Layout& layout, const Annotations& a
       check_graph(layout, annotations.applied({"decode", model.decode->graph, {}, {}}).graph, conflicts);
   }
   for (const auto& [dims, conflict] : conflicts) diagnostics.push_back(diagnostic_of(layout, dims, conflict));
-  for (const Rule& rule : layout.rules) {
-    const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;
-    const int64_t parts = layout.mesh.size(rule.axes);
-    if (!allow_uneven && size % parts != 0)
-      diagnostics.push_back(
-          {rule.location,
-           fmt::format("dimension '{}' of size {} does not divide evenly over {} of size {}", rule.dim, size,
-                       layout.mesh.names(rule.axes), parts),
-           "leave out --no-uneven to allow it"});
+  if (!allow_uneven) {
+    for (const Rule& rule : layout.rules) check_even(model, layout.mesh, rule, rule.axes, diagnostics);
+    for (const Rule& rule : layout.between) {
+      AxisList axes = rule.axes;
+      if (const Rule* other = find_rule(layout, rule.dim))
+        axes.insert(axes.end(), other->axes.begin(), other->axes.end());
+      check_even(model, layout.mesh, rule, axes, diagnostics);
+    }
+    annotations.check_even(layout.mesh, diagnostics);
   }
-  if (!allow_uneven) annotations.check_even(layout.mesh, diagnostics);
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 

@@ -58,6 +58,7 @@ class Options {
 
  private:
   void add(int64_t parts, NodeOption option) {
+    if (carried_ && !carries_over(option, *carried_)) return;
     if (found_.size() >= kMostOptions)
       throw UserError(fmt::format("the operation that makes '{}' can be split in more than {} ways",
                                   call_.graph.tensor(node_.results[0]).name, kMostOptions),
@@ -67,6 +68,11 @@ class Options {
     found_.emplace_back(parts, std::move(option));
   }
 
+  static bool carries_over(const NodeOption& option, int axis) {
+    return std::any_of(option.operands.begin(), option.operands.end(),
+                       [&](const Sharding& operand) { return contains(partial_axes(operand), axis); });
+  }
+
   // By rules: where the option departs from them. Of equal plans, the one is taken that departs least, and that reduces
   // a sum where it is made, beside others that may go with it.
   PlanPrices::Departures departures(const NodeOption& option) const {
@@ -74,10 +80,19 @@ class Options {
     for (size_t i = 0; i < option.results.size(); ++i)
       made.results += option.results[i].dims != stated(call_.result_lists[i]).dims;
     for (size_t i = 0; i < option.operands.size(); ++i) {
-      made.operands += option.operands[i].dims != stated(call_.operand_lists[i]).dims;
+      made.operands += departs(option.operands[i], stated(call_.operand_lists[i]));
       made.sums += static_cast<int64_t>(option.operands[i].partial.size());
     }
     return made;
+  }
+
+  // An operand that is whole along what only a rule between parts splits is no departure: it may be gathered for other
+  // operations.
+  bool departs(const Sharding& operand, Sharding stated) const {
+    if (operand.dims == stated.dims) return false;
+    for (AxisList& axes : stated.dims)
+      std::erase_if(axes, [&](int axis) { return contains(call_.between, axis); });
+    return operand.dims != stated.dims;
   }
 
   // -- operations with factors --
@@ -90,7 +105,22 @@ class Options {
         std::erase_if(choices.back(),
                       [&](const AxisList& list) { return factor.parts % mesh_.size(list) != 0; });
     }
+    const std::vector<std::vector<AxisList>> all = choices;
     if (call_.by_rules) keep_agreed(choices);
+    add_choices(choices);
+    if (choices == all) return;
+    for (const int axis : call_.between) {
+      carried_ = axis;
+      choices = all;
+      for (std::vector<AxisList>& lists : choices)
+        std::erase_if(lists, [&](const AxisList& list) { return contains(list, axis); });
+      keep_agreed(choices);
+      add_choices(choices);
+      carried_.reset();
+    }
+  }
+
+  void add_choices(const std::vector<std::vector<AxisList>>& choices) {
     std::vector<AxisList> chosen(factors_.size());
     choose(choices, 0, chosen, {}, [&](const AxisList& used) {
       if (!splits_twice(factors_, chosen)) add_split(chosen, used);
@@ -355,6 +385,9 @@ class Options {
   std::vector<TensorType> operand_types_, result_types_;
   const Factor* moved_;
   const SplitPlan& split_plan_;
+  // By rules: partial sums over this axis pass through all options that are added, so that sums that are added up are
+  // scattered once along the dimension that a rule between parts splits.
+  std::optional<int> carried_;
   std::vector<std::pair<int64_t, NodeOption>> found_;  // with the number of parts that they split the work in
 };
 

@@ -44,6 +44,7 @@ struct NodeCall {
   std::vector<std::vector<ListSet>> operand_lists, result_lists;  // that reach each dimension
   std::vector<uint64_t> partial;  // axes over which each operand may be partial
   bool by_rules = false;          // the longest list that reaches a dimension is the one that splits it
+  AxisList between = {};          // axes by which only rules between parts split its tensors
 };
 
 /// The best way to run a node by its split rule, with operands in these shardings.

@@ -28,6 +28,7 @@ std::string key_of(const NodeCall& call, const std::vector<Factor>& factors) {
       append_key(key, call.graph.constant_value(ids[i]) == 0.0 ? 1 : 0);
     }
   }
+  for (const int axis : call.between) append_key(key, axis);
   for (const Factor& factor : factors) {
     append_key(key, static_cast<int64_t>(factor.kind));
     append_key(key, static_cast<int64_t>(factor.reduce));
@@ -88,14 +89,15 @@ bool are_free(const std::vector<NodeOption>& options) {
 
 std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& split_plan) {
   const FlatNode& node = graph_.nodes[n];
-  NodeCall call{*graph_.scopes[node.scope].graph, *node.node, {}, {}, {}, !candidates_.stated.empty()};
+  NodeCall call{*graph_.scopes[node.scope].graph,    *node.node, {}, {}, {}, !candidates_.stated.empty(),
+                candidates_.between_at(graph_, node)};
   for (const TensorId id : node.node->operands) {
     const FlatTensorId operand = graph_.flat(node, id);
-    call.operand_lists.push_back(candidates_.reach.dims[operand]);
+    call.operand_lists.push_back(candidates_.lists_at(graph_, node, operand));
     call.partial.push_back(candidates_.fixed[operand] ? 0 : candidates_.reach.partial[operand]);
   }
   for (const TensorId id : node.node->results)
-    call.result_lists.push_back(candidates_.reach.dims[graph_.flat(node, id)]);
+    call.result_lists.push_back(candidates_.lists_at(graph_, node, graph_.flat(node, id)));
   std::shared_ptr<const NodeTable>& known = tables_[key_of(call, candidates_.factors[n])];
   if (known) return known;
   check_stop();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/graph/reachability.h"
 #include "core/rewrite/regather.h"
 
 namespace mtfc {
@@ -24,6 +25,30 @@ const Sharding* kept_sharding(const Tensor& tensor, const Shardings* kept) {
   if (name.ends_with(kAgain)) name.remove_suffix(kAgain.size());
   const auto at = kept->find(name);
   return at != kept->end() && at->second.dims.size() == tensor.type.dims.size() ? &at->second : nullptr;
+}
+
+// Marks the tensors that rules between parts may split: activations. Constants are made as they are needed.
+IndexedBy<FlatTensorId, bool> activations(const FlatGraph& graph) {
+  IndexedBy<FlatTensorId, bool> found;
+  for (const FlatScope& scope : graph.scopes) {
+    const PerTensor<bool> constant = made_of_constants(*scope.graph);
+    for (const TensorId id : scope.graph->tensors().ids()) {
+      const Node& node = scope.graph->producer(id);
+      found.push_back(node.kind != NodeKind::kVariable && node.origin->phase != Phase::kUpdate &&
+                      !constant[id]);
+    }
+  }
+  return found;
+}
+
+// The axes that some of the lists have.
+AxisList axes_in(const AxisLists& lists, const std::vector<ListSet>& dims) {
+  AxisList axes;
+  for (const ListSet set : dims)
+    for (const AxisList& list : lists.in(set))
+      for (const int axis : list)
+        if (!contains(axes, axis)) axes.push_back(axis);
+  return axes;
 }
 
 // The sharding of a tensor that the layout, another entry point or an earlier plan decides; nothing for a tensor that
@@ -154,16 +179,23 @@ PlanCandidates stated_candidates(const FlatGraph& graph, const PlanConditions& c
   PlanCandidates found;
   Seeds seeds;
   AxisLists lists;
-  for (const auto& [tensor, scope] : graph.tensors) {
+  const auto lists_of = [&](const Sharding& sharding) {
+    std::vector<ListSet> sets;
+    for (const AxisList& axes : sharding.dims) sets.push_back(lists.with_prefixes(axes));
+    return sets;
+  };
+  const IndexedBy<FlatTensorId, bool> is_activation = activations(graph);
+  for (const FlatTensorId id : graph.tensors.ids()) {
+    const auto& [tensor, scope] = graph.tensors[id];
     const Graph& own = *graph.scopes[scope].graph;
     const NodeKind kind = own.node(tensor->node).kind;
     Sharding stated = rule_sharding(own, *tensor, conditions.layout, splits[scope]);
+    if (!conditions.layout.between.empty()) found.firm.push_back(lists_of(stated));
+    if (is_activation[id]) split_between(conditions.layout, tensor->type.dims, {}, stated);
     const bool is_leaf = scope == 0 && (kind == NodeKind::kInput || kind == NodeKind::kVariable);
     seeds.fixed.push_back(is_leaf ? std::optional(stated) : std::nullopt);
     seeds.closed.push_back(true);
-    std::vector<ListSet> offered;
-    for (const AxisList& axes : stated.dims) offered.push_back(lists.with_prefixes(axes));
-    seeds.offered.push_back(std::move(offered));
+    seeds.offered.push_back(lists_of(stated));
     found.stated.push_back(std::move(stated));
   }
   for (const FlatNode& node : graph.nodes) found.factors.push_back(factors_of(graph, node));
@@ -172,7 +204,65 @@ PlanCandidates stated_candidates(const FlatGraph& graph, const PlanConditions& c
   return found;
 }
 
+// Where the axes of the rules between parts reach no other dimension of an activation of the model, they split it, as
+// rules for all tensors do.
+void split_between_parts(const FlatGraph& graph, const PlanConditions& conditions, const Reach& firm,
+                         AxisLists& lists, Seeds& seeds) {
+  const Layout& layout = conditions.layout;
+  const IndexedBy<FlatTensorId, bool> is_activation = activations(graph);
+  for (const FlatTensorId id : graph.tensors.ids()) {
+    const Tensor& tensor = *graph.tensors[id].tensor;
+    const bool is_annotated = tensor.annotation && !tensor.annotation->is_by_rules;
+    if (is_annotated || !is_activation[id]) continue;
+    if (!tensor.from_model && !tensor.name.ends_with(kAgain)) continue;
+    const Dims& dims = tensor.type.dims;
+    const Sharding before = seeds.fixed[id] ? *seeds.fixed[id] : legal_sharding_by_rules(layout, dims);
+    Sharding split = before;
+    split_between(layout, dims, axes_in(firm.lists, firm.dims[id]), split);
+    if (split == before) continue;
+    for (const AxisList& axes : split.dims) lists.with_prefixes(axes);
+    seeds.fixed[id] = std::move(split);
+  }
+}
+
 }  // namespace
+
+std::vector<ListSet> PlanCandidates::lists_at(const FlatGraph& graph, const FlatNode& node,
+                                              FlatTensorId tensor) const {
+  std::vector<ListSet> dims = reach.dims[tensor];
+  if (firm.empty() || dims == firm[tensor]) return dims;
+  const AxisList used = firm_axes(graph, node);
+  for (size_t d = 0; d < dims.size(); ++d)
+    for (size_t number = 1; number < 64; ++number) {
+      const ListSet one = ListSet{1} << number;
+      if ((dims[d] & one) == 0 || (firm[tensor][d] & one) != 0) continue;
+      const AxisList& list = reach.lists[number];
+      if (std::any_of(list.begin(), list.end(), [&](int axis) { return contains(used, axis); }))
+        dims[d] &= ~one;
+    }
+  return dims;
+}
+
+AxisList PlanCandidates::between_at(const FlatGraph& graph, const FlatNode& node) const {
+  AxisList axes;
+  if (firm.empty()) return axes;
+  for (const TensorIds* ids : {&node.node->operands, &node.node->results})
+    for (const TensorId id : *ids)
+      for (const int axis : axes_in(reach.lists, reach.dims[graph.flat(node, id)]))
+        if (!contains(axes, axis)) axes.push_back(axis);
+  const AxisList used = firm_axes(graph, node);
+  std::erase_if(axes, [&](int axis) { return contains(used, axis); });
+  return axes;
+}
+
+AxisList PlanCandidates::firm_axes(const FlatGraph& graph, const FlatNode& node) const {
+  AxisList axes;
+  for (const TensorIds* ids : {&node.node->operands, &node.node->results})
+    for (const TensorId id : *ids)
+      for (const int axis : axes_in(reach.lists, firm[graph.flat(node, id)]))
+        if (!contains(axes, axis)) axes.push_back(axis);
+  return axes;
+}
 
 PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions) {
   if (conditions.by_rules) return stated_candidates(graph, conditions);
@@ -192,6 +282,12 @@ PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& con
   fix_in_loops(graph, conditions, seeds);
   PlanCandidates found;
   for (const FlatNode& node : graph.nodes) found.factors.push_back(factors_of(graph, node));
+  if (!layout.between.empty()) {
+    Reach firm = propagate(graph, seeds, found.factors, lists, layout.mesh);
+    lists = firm.lists;  // with the same numbers
+    split_between_parts(graph, conditions, firm, lists, seeds);
+    found.firm = std::move(firm.dims);
+  }
   found.reach = propagate(graph, seeds, found.factors, std::move(lists), layout.mesh);
   found.fixed = std::move(seeds.fixed);
   return found;

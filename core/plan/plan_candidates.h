@@ -57,6 +57,18 @@ struct PlanCandidates {
   IndexedBy<FlatTensorId, Sharding> stated;
   IndexedBy<FlatNodeId, std::vector<Factor>> factors;  // of the nodes that compute
   Reach reach;
+  /// Without the rules between parts, the lists that reach each dimension. Empty if the layout has no such rules.
+  IndexedBy<FlatTensorId, std::vector<ListSet>> firm;
+
+  /// The lists that reach each dimension of the tensor where `node` reads or makes it. An axis that reaches a tensor of
+  /// the node otherwise than by a rule between parts leaves the node no such rule: of q[length, heads/model] =
+  /// einsum(x[length/model, io], w[io, heads/model]), x is read whole along its length, and w is not gathered.
+  std::vector<ListSet> lists_at(const FlatGraph& graph, const FlatNode& node, FlatTensorId tensor) const;
+  /// The axes by which only rules between parts split tensors of the node.
+  AxisList between_at(const FlatGraph& graph, const FlatNode& node) const;
+
+ private:
+  AxisList firm_axes(const FlatGraph& graph, const FlatNode& node) const;
 };
 
 PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions);

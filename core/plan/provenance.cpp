@@ -228,9 +228,15 @@ FixedBy axis_fixed_by_rule(const Stated& tensor, size_t dim, int axis) {
   const std::vector<DimRule> none;
   for (const DimRule& rule : annotation ? annotation->rules : offered ? *offered : none)
     if (rule.dim == dim && contains(rule.axes, axis)) return {FixedBy::Kind::kRule, rule.text, rule.location};
-  const Rule* rule = find_rule(tensor.layout, tensor.dims[dim].name);
-  if (!rule || !contains(rule->axes, axis)) return {};
-  return {FixedBy::Kind::kRule, to_string(*rule, tensor.layout.mesh), rule->location};
+  const std::string& name = tensor.dims[dim].name;
+  const Rule* rule = find_rule(tensor.layout, name);
+  if (rule && contains(rule->axes, axis))
+    return {FixedBy::Kind::kRule, to_string(*rule, tensor.layout.mesh), rule->location};
+  for (const Rule& between : tensor.layout.between)
+    if (between.dim == name && contains(between.axes, axis))
+      return {FixedBy::Kind::kRule, to_string(between, tensor.layout.mesh) + " between parts",
+              between.location};
+  return {};
 }
 
 FixedBy fixed_by(const Stated& tensor) {

@@ -1,5 +1,6 @@
 #include "core/rewrite/regather.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "core/graph/op_registry.h"
+#include "core/graph/reachability.h"
 
 namespace mtfc {
 namespace {
@@ -21,6 +23,85 @@ bool is_cast_of(const Graph& graph, TensorId id, const Leaves& leaves) {
   const Node& node = graph.producer(id);
   return node.kind == NodeKind::kOp && node.op->traits.converts && is_among(graph, node.operands[0], leaves);
 }
+
+// The copies of activations that a graph gives its backward pass.
+class ActivationCopies {
+ public:
+  ActivationCopies(const Graph& graph, const Layout& layout)
+      : graph_(graph), layout_(layout), is_constant_(made_of_constants(graph)) {}
+
+  // The operand that a node of the backward pass takes in the place of `id`, which is `now` in the new graph.
+  TensorId taken(GraphBuilder& builder, const Node& reader, TensorId id, TensorId now) {
+    const AxisList used = axes_used_by(reader);
+    if (is_gathered(id, used)) return copy_of(builder, id, now);
+    // A gathered tensor under other names of its dimensions.
+    const Node& node = graph_.producer(id);
+    if (node.kind != NodeKind::kOp || node.op->family != Family::kRelabel) return now;
+    const TensorId source = node.operands[0];
+    if (!splits(id).empty() || !is_gathered(source, used)) return now;
+    const TensorId source_now = builder.graph().find(graph_.tensor(source).name);
+    if (source_now == kNoTensor || is_known(id)) return now;
+    const TensorId copy = copy_of(builder, source, source_now);
+    return add(builder, id, *node.op, copy, node.attributes);
+  }
+
+ private:
+  // The axes over which only rules between parts split the tensor.
+  AxisList splits(TensorId id) const {
+    const Tensor& tensor = graph_.tensor(id);
+    const Sharding firm = firm_sharding(tensor);
+    Sharding split = firm;
+    split_between(layout_, tensor.type.dims, {}, split);
+    const AxisList before = split_axes(firm);
+    AxisList axes = split_axes(split);
+    std::erase_if(axes, [&](int axis) { return contains(before, axis); });
+    return axes;
+  }
+  Sharding firm_sharding(const Tensor& tensor) const {
+    return tensor.annotation ? tensor.annotation->sharding
+                             : legal_sharding_by_rules(layout_, tensor.type.dims);
+  }
+  AxisList axes_used_by(const Node& node) const {
+    AxisList axes;
+    for (const TensorIds* ids : {&node.operands, &node.results})
+      for (const TensorId id : *ids)
+        for (const int axis : split_axes(firm_sharding(graph_.tensor(id)))) axes.push_back(axis);
+    return axes;
+  }
+  // True for an activation of the forward pass that rules between parts split over an axis that is used otherwise.
+  bool is_gathered(TensorId id, const AxisList& used) const {
+    const Node& node = graph_.producer(id);
+    if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kForward || is_constant_[id] ||
+        is_known(id))
+      return false;
+    const AxisList axes = splits(id);
+    return std::any_of(axes.begin(), axes.end(), [&](int axis) { return contains(used, axis); });
+  }
+  // True if the graph computes the tensor again already.
+  bool is_known(TensorId id) const {
+    return graph_.find(graph_.tensor(id).name + std::string(kAgain)) != kNoTensor;
+  }
+
+  TensorId copy_of(GraphBuilder& builder, TensorId id, TensorId now) {
+    return add(builder, id, op_named("identity"), now, {});
+  }
+  TensorId add(GraphBuilder& builder, TensorId id, const OpDef& op, TensorId operand,
+               const Attributes& attributes) {
+    const auto [at, is_new] = copies_.emplace(id, kNoTensor);
+    if (is_new) {
+      const Tensor& tensor = graph_.tensor(id);
+      builder.set_origin({tensor.name, graph_.producer(id).origin->location, Phase::kBackward});
+      at->second = builder.add(op, {operand}, attributes, {tensor.name + std::string(kAgain)})[0];
+      builder.annotate(at->second, tensor.annotation);
+    }
+    return at->second;
+  }
+
+  const Graph& graph_;
+  const Layout& layout_;
+  PerTensor<bool> is_constant_;
+  std::map<TensorId, TensorId> copies_;
+};
 
 }  // namespace
 
@@ -77,6 +158,30 @@ EntryGraph regather(EntryGraph entry, const Leaves& leaves) {
         id = copy_of(builder, id, node);
       else if (is_cast_of(builder.graph(), id, leaves))
         id = cast_again(builder, id, node);
+    if (taken == operands) return std::nullopt;
+    builder.set_origin(node.origin);
+    return builder.copy(old.graph, node, std::move(taken));
+  };
+  return rewritten(old, replace);
+}
+
+EntryGraph regather_between(EntryGraph entry, const Layout& layout) {
+  if (layout.between.empty()) return entry;
+  const EntryGraph& old = entry;
+  ActivationCopies copies(old.graph, layout);
+  const auto replace = [&](GraphBuilder& builder, const Node& node, const TensorIds& operands) -> Replaced {
+    if (node.loop) {
+      const auto change = [&](EntryGraph part, const GraphLoop&) {
+        return regather_between(std::move(part), layout);
+      };
+      Node loop = node;
+      loop.loop = std::make_shared<const GraphLoop>(with_changed_parts(*node.loop, "part", change));
+      return builder.copy(old.graph, loop, operands);
+    }
+    if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward) return std::nullopt;
+    std::vector<TensorId> taken = operands;
+    for (size_t i = 0; i < taken.size(); ++i)
+      taken[i] = copies.taken(builder, node, node.operands[i], operands[i]);
     if (taken == operands) return std::nullopt;
     builder.set_origin(node.origin);
     return builder.copy(old.graph, node, std::move(taken));

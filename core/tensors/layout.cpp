@@ -47,6 +47,19 @@ Sharding legal_sharding_by_rules(const Layout& layout, const Dims& dims) {
   return sharding;
 }
 
+void split_between(const Layout& layout, const Dims& dims, const AxisList& taken, Sharding& sharding) {
+  for (const Rule& rule : layout.between) {
+    const int at = position(dims, rule.dim);
+    if (at < 0) continue;
+    const AxisList used = split_axes(sharding);
+    AxisList axes = sharding.dims[static_cast<size_t>(at)];
+    for (const int axis : rule.axes)
+      if (layout.mesh.size(axis) > 1 && !contains(taken, axis) && !contains(used, axis)) axes.push_back(axis);
+    if (layout.mesh.size(axes) <= dims[static_cast<size_t>(at)].size)
+      sharding.dims[static_cast<size_t>(at)] = std::move(axes);
+  }
+}
+
 bool has_rule(const Layout& layout, const Dims& dims) {
   return std::any_of(dims.begin(), dims.end(),
                      [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
@@ -54,7 +67,7 @@ bool has_rule(const Layout& layout, const Dims& dims) {
 
 bool has_plain_rules_only(const Layout& layout) {
   return layout.limited_rules.empty() && layout.annotations.empty() && !layout.propagate &&
-         !layout.state.is_stated() && layout.rings.empty();
+         !layout.state.is_stated() && layout.rings.empty() && layout.between.empty();
 }
 
 std::string to_string(const Rule& rule, const Mesh& mesh) {
@@ -69,10 +82,11 @@ void check_rules(const Layout& layout, const Dims& declared) {
   std::vector<std::string> names;
   for (const Dim& dim : declared) names.push_back(dim.name);
   std::vector<Diagnostic> diagnostics;
-  for (const Rule& rule : layout.rules)
-    if (!contains(declared, rule.dim))
-      diagnostics.push_back({rule.location, fmt::format("the model has no dimension '{}'", rule.dim),
-                             did_you_mean(rule.dim, names)});
+  for (const std::vector<Rule>* rules : {&layout.rules, &layout.between})
+    for (const Rule& rule : *rules)
+      if (!contains(declared, rule.dim))
+        diagnostics.push_back({rule.location, fmt::format("the model has no dimension '{}'", rule.dim),
+                               did_you_mean(rule.dim, names)});
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
@@ -95,6 +109,7 @@ std::string to_string(const Layout& layout) {
   for (const Rule& rule : layout.rules) text += (text.empty() ? "" : ",") + to_string(rule, layout.mesh);
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const LimitedRule& rule : layout.limited_rules) add(to_string(rule, layout.mesh));
+  for (const Rule& rule : layout.between) add(to_string(rule, layout.mesh) + " between parts");
   const int stage = zero_stage(layout);
   if (const size_t count = layout.annotations.size(); count > 0)
     add(fmt::format("{} annotation{}", count, count == 1 ? "" : "s"));

@@ -6,6 +6,10 @@
 // x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols. The annotation w: {io: cols} gives w
 // the sharding io/cols instead, and the rule hidden->rows, limited to w, gives it hidden/rows. If the layout
 // propagates, the compiler chooses the shardings that neither rules nor annotations fix.
+//
+// A rule between parts yields to all of these: it splits activations over an axis that nothing else uses in them. With
+// heads->model, and length->model between parts, q[length, heads] is split heads/model, and x[length, io] length/model
+// (sequence parallelism). An operation that reads or makes a tensor like q takes x whole along its length.
 
 #include <string>
 #include <string_view>
@@ -72,7 +76,8 @@ struct Layout {
       {};  // at most one per dimension and pattern, in the order of the file
   StateSharding state = {};
   std::vector<RingRule> rings =
-      {};  // a name comes before a pattern, and a later pattern before an earlier one
+      {};                          // a name comes before a pattern, and a later pattern before an earlier one
+  std::vector<Rule> between = {};  // rules between parts, at most one per dimension
 };
 
 /// The rule for the product that makes the tensor `name`; nullptr if there is none.
@@ -86,6 +91,9 @@ Sharding sharding_by_rules(const Layout& layout, const Dims& dims);
 
 /// The same, without axes of size 1, and with no axis twice: only the first dimension keeps it.
 Sharding legal_sharding_by_rules(const Layout& layout, const Dims& dims);
+/// Splits the dimensions for which there are rules between parts over the axes of these that neither `taken` nor
+/// `sharding` has, if each device then has an element.
+void split_between(const Layout& layout, const Dims& dims, const AxisList& taken, Sharding& sharding);
 /// True if a rule names one of `dims`.
 bool has_rule(const Layout& layout, const Dims& dims);
 /// True if rules without a pattern are all that the layout has.
@@ -94,7 +102,7 @@ bool has_plain_rules_only(const Layout& layout);
 std::string to_string(const Rule& rule, const Mesh& mesh);
 std::string to_string(const LimitedRule& rule, const Mesh& mesh);
 
-/// Throws one UserError that lists every rule whose dimension is not among `declared`.
+/// Throws one UserError that lists every rule, also between parts, whose dimension is not among `declared`.
 void check_rules(const Layout& layout, const Dims& declared);
 
 /// `batch:rows,hidden:rows+cols`, and then what the layout has besides: `batch:rows, experts:cols in moe/**, 3

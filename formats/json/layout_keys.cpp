@@ -18,6 +18,13 @@ const OutputObject<Layout>& layout_keys() {
   static const OutputObject<Layout> kKeys = {
       {"shardings", map_schema(reference("splits"), "annotations by tensor or pattern"),
        [](const Layout& layout) { return unless_empty(annotations_json(layout)); }},
+      {"between",
+       list_of({{"type", "array"},
+                {"prefixItems", {{{"type", "string"}}, reference("axes")}},
+                {"minItems", 2},
+                {"maxItems", 2}},
+               "rules between parts"),
+       [](const Layout& layout) { return unless_empty(between_json(layout)); }},
       {"propagate", flag(), [](const Layout& layout) { return unless_empty(layout.propagate); }},
       {"shard_state_over", reference("axes"),
        [](const Layout& layout) { return unless_empty(json_of(layout.state.axes, layout.mesh)); }},

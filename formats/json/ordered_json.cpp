@@ -171,6 +171,12 @@ Json json_of(const Layout& layout) {
   return rules_json(layout.rules, layout.mesh);
 }
 
+Json between_json(const Layout& layout) {
+  return json_list(layout.between, [&](const Rule& rule) {
+    return Json::array({rule.dim, json_of(rule.axes, layout.mesh)});
+  });
+}
+
 Json limited_rules_json(const Layout& layout) {
   return json_list(layout.limited_rules, [&](const LimitedRule& limited) {
     const auto& [rule, pattern] = limited;

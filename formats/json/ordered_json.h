@@ -124,6 +124,8 @@ Json json_of(const Mesh& mesh);
 Json json_of(const Layout& layout);
 /// {"w": {"hidden": ["rows"]}, "logits": {}}
 Json annotations_json(const Layout& layout);
+/// The rules between parts, as layout files have them.
+Json between_json(const Layout& layout);
 /// [[dimension, [axes], {"in": pattern}], ...], as in a layout file.
 Json limited_rules_json(const Layout& layout);
 /// [2, 5]

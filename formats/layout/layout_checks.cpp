@@ -167,6 +167,16 @@ void read_rules(const Cursor& at, Layout& layout) {
   layout.rules = std::move(checker).rules();
 }
 
+std::vector<Rule> read_between(const Cursor& at, const Mesh& mesh) {
+  Layout read;
+  read.mesh = mesh;
+  read_rules(at, read);
+  for (const LimitedRule& limited : read.limited_rules)
+    at.sink().error(limited.rule.location, "a rule between parts counts in all of the model",
+                    "leave out {\"in\": PATTERN}");
+  return read.rules;
+}
+
 StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh) {
   StateSharding state;
   if (const auto axes = root.find("shard_state_over")) {

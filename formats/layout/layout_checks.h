@@ -64,6 +64,8 @@ std::vector<LocatedName> axis_names(const Cursor& at);
 /// Reads rules into `layout`: [dimension, axis or list of axes], or [dimension, axes, {"in": pattern}].
 void read_rules(const Cursor& at, Layout& layout);
 
+/// Reads rules between parts, which have the form of rules.
+std::vector<Rule> read_between(const Cursor& at, const Mesh& mesh);
 /// Reads the keys of the layout `root` that say how training spreads its state: shard_state_over, shard_gradients,
 /// shard_variables and regather.
 StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh);

@@ -65,9 +65,11 @@ class ShortForm {
   struct Part {
     Piece name;
     Piece value;
+    bool is_prefixed = false;
   };
-  /// `word` may stand in the place of a part; has_word() then says so.
-  std::vector<Part> parts(std::string_view word = "") {
+  /// `word` may stand in the place of a part; has_word() then says so. `prefix` may stand before a part, as in
+  /// PREFIX:NAME:VALUE.
+  std::vector<Part> parts(std::string_view word = "", std::string_view prefix = "") {
     std::vector<Part> parts;
     for (const Piece& piece : split({text_, 0}, ",; \t\n")) {
       if (piece.text.empty()) continue;
@@ -75,9 +77,11 @@ class ShortForm {
         has_word_ = true;
         continue;
       }
-      const std::vector<Piece> sides = split(piece, ":");
+      std::vector<Piece> sides = split(piece, ":");
+      const bool is_prefixed = sides.size() == 3 && sides[0].text == prefix;
+      if (is_prefixed) sides.erase(sides.begin());
       if (sides.size() == 2 && !sides[0].text.empty() && !sides[1].text.empty())
-        parts.push_back({sides[0], sides[1]});
+        parts.push_back({sides[0], sides[1], is_prefixed});
       else
         sink_.error(at(piece), fmt::format("expected {}, found '{}'", form_, piece.text),
                     part_hint(piece.text, form_, word));
@@ -126,7 +130,7 @@ Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
                "write " + (axes.empty() ? "its axes, as in rows:2,cols:4" : axes));
     return {};
   }
-  for (const auto& [name, value] : form.parts()) {
+  for (const auto& [name, value, is_prefixed] : form.parts()) {
     int64_t size = 0;
     const char* end = value.text.data() + value.text.size();
     const auto [stop, error] = std::from_chars(value.text.data(), end, size);
@@ -154,16 +158,16 @@ ZeroStage zero_stage(const ShortForm& form, const Piece& value, DiagnosticSink& 
 }
 
 struct ShortLayout {
-  std::vector<Rule> rules;
+  std::vector<Rule> rules, between;
   bool propagate = false;
   std::optional<ZeroStage> zero = {};
 };
 
 ShortLayout short_layout(std::string_view text, const Mesh& mesh, DiagnosticSink& sink) {
   ShortForm form(kLayoutFlag, text, "DIMENSION:AXIS", sink);
-  RuleChecker checker(mesh, sink);
+  RuleChecker checker(mesh, sink), between(mesh, sink);
   ShortLayout layout;
-  for (const auto& [name, value] : form.parts("propagate")) {
+  for (const auto& [name, value, is_between] : form.parts("propagate", "between")) {
     if (name.text == "zero" && is_number(value.text)) {
       if (layout.zero) sink.error(form.at(name), "the layout states two stages of ZeRO");
       layout.zero = zero_stage(form, value, sink);
@@ -176,9 +180,10 @@ ShortLayout short_layout(std::string_view text, const Mesh& mesh, DiagnosticSink
       else
         axes.push_back({std::string(axis.text), form.at(axis)});
     }
-    checker.add(std::string(name.text), form.at(name), axes);
+    (is_between ? between : checker).add(std::string(name.text), form.at(name), axes);
   }
   layout.rules = std::move(checker).rules();
+  layout.between = std::move(between).rules();
   layout.propagate = form.has_word();
   return layout;
 }
@@ -257,6 +262,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
   if (sources.rules) {
     ShortLayout given = short_layout(*sources.rules, layout.mesh, sink);
     layout.rules = std::move(given.rules);
+    layout.between = std::move(given.between);
     layout.propagate = given.propagate;
     extras.zero = given.zero;
   } else if (rules) {
@@ -268,6 +274,8 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
     layout.annotations = read_annotations(*shardings, layout.mesh);
   if (const auto propagate = root->find("propagate"))
     layout.propagate = propagate->flag().value_or(false) || layout.propagate;
+  if (const auto between = root->find("between"); between && !sources.rules)
+    layout.between = read_between(*between, layout.mesh);
   layout.state = read_state_sharding(*root, layout.mesh);
   layout.rings = read_rings(*root);
   if (const auto found = root->find("found_for")) extras.found_for = read_found_for(*found);
@@ -298,7 +306,7 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
     else if (is_model || root.find("mtfc_program"))
       root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
                  "a layout has a \"mesh\" and \"rules\"");
-    else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "shard_state_over",
+    else if (root.check_keys({"mesh", "rules", "between", "shardings", "propagate", "shard_state_over",
                               "shard_gradients", "shard_variables", "regather", "ring", "device_order",
                               "found_for", "doc"}))
       layout = layout_from(sources, sink, &root, found);

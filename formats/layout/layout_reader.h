@@ -1,7 +1,7 @@
 #pragma once
 // Reads layouts: the JSON file, and the short forms of the command line, `rows:2,cols:4` and
 // `batch:rows,hidden:rows+cols` (parts separated by commas, semicolons or blanks). Among the rules, the short form may
-// have `propagate`, and a stage of ZeRO, `zero:3`.
+// have `propagate`, a stage of ZeRO, `zero:3`, and rules between parts, `between:length:cols`.
 
 #include <optional>
 #include <string>

@@ -77,6 +77,18 @@ TEST_CASE("the short form of rules may have a stage of ZeRO and propagation") {
         "--layout:1:11: error: expected DIMENSION:AXIS, found 'zero4'");
 }
 
+TEST_CASE("the short form of rules may have rules between parts") {
+  LayoutSources sources;
+  sources.mesh = "data:2,model:2";
+  sources.rules = "heads:model,between:length:data+model,between:model";
+  const Layout layout = read_layout(sources);
+  REQUIRE(layout.between.size() == 1);
+  CHECK(layout.between[0].dim == "length");
+  CHECK(layout.between[0].axes == AxisList{0, 1});
+  // A dimension may be called so.
+  CHECK(to_string(layout) == "heads:model,between:model, length:data+model between parts");
+}
+
 TEST_CASE("flags replace what the file says") {
   LayoutSources sources;
   sources.file = "l.json";

@@ -27,6 +27,15 @@ TEST_CASE("a layout that is written is the layout that is read") {
   CHECK(to_string(read) == to_string(layout));
 }
 
+TEST_CASE("rules between parts are written as they are read") {
+  Layout layout{Mesh({{"rows", 2}, {"cols", 3}}), {{"hidden", {1}, {}}}};
+  layout.between = {{"length", {0, 1}, {}}};
+  LayoutSources sources;
+  sources.file = "layout.json";
+  sources.file_text = layout_json(layout, "");
+  CHECK(to_string(read_layout(sources)) == "hidden:cols, length:rows+cols between parts");
+}
+
 TEST_CASE("what a layout lacks is left out") {
   CHECK(layout_json({Mesh({{"a", 2}}), {}}, "") == "{\n \"mesh\": [[\"a\",2]],\n \"rules\": []\n}\n");
 }

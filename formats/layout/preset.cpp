@@ -26,19 +26,30 @@ void check_axes(const Mesh& mesh, const std::set<std::string>& known, const Curs
 
 void add_preset(const Cursor& preset, Layout& layout, LayoutExtras& extras) {
   std::set<std::string> known;
-  for (const Cursor& rule : preset.require("rules")->items()) {
-    const std::string& dim = rule.item(0).value().text;
-    Rule own{dim, {}, rule.location()};
+  const auto rule_of = [&](const Cursor& rule) {
+    Rule own{rule.item(0).value().text, {}, rule.location()};
     for (const LocatedName& name : axis_names(rule.item(1))) {
       known.insert(name.name);
       if (const int axis = layout.mesh.find(name.name); axis >= 0) own.axes.push_back(axis);
     }
-    if (own.axes.empty() || find_rule(layout, dim)) continue;
-    extras.preset_dims.push_back(dim);
+    return own;
+  };
+  for (const Cursor& rule : preset.require("rules")->items()) {
+    Rule own = rule_of(rule);
+    if (own.axes.empty() || find_rule(layout, own.dim)) continue;
+    extras.preset_dims.push_back(own.dim);
     if (rule.value().items.size() < 3)
       layout.rules.push_back(std::move(own));
     else
       layout.limited_rules.push_back({std::move(own), rule.item(2).find("in")->value().text});
+  }
+  const auto between = preset.find("between");
+  const bool is_replaced = !layout.between.empty();
+  for (const Cursor& rule : between ? between->items() : std::vector<Cursor>()) {
+    Rule own = rule_of(rule);
+    if (own.axes.empty() || is_replaced) continue;
+    extras.preset_dims.push_back(own.dim);
+    layout.between.push_back(std::move(own));
   }
   check_axes(layout.mesh, known, preset);
   if (const auto zero = preset.find("zero"); zero && !extras.zero)
@@ -51,6 +62,7 @@ void remove_unknown(const LayoutExtras& extras, const Dims& known, Layout& layou
                                                    rule.dim) != extras.preset_dims.end();
   };
   std::erase_if(layout.rules, is_unknown);
+  std::erase_if(layout.between, is_unknown);
   std::erase_if(layout.limited_rules, [&](const LimitedRule& limited) { return is_unknown(limited.rule); });
 }
 

@@ -26,7 +26,8 @@ class ProgramReader {
                       "rules",           "shardings",       "propagate",    "shard_state_over",
                       "shard_gradients", "shard_variables", "regather",     "ring",
                       "names",           "inputs",          "loss",         "learning_rate",
-                      "variables",       "weights",         "entry_points", "warnings"});
+                      "variables",       "weights",         "entry_points", "warnings",
+                      "between"});
     program_.model = text(root_, "model");
     read_mesh();
     read_splits();
@@ -141,6 +142,7 @@ class ProgramReader {
     if (const auto rules = root_.require("rules")) read_rules(*rules, program_.layout);
     if (const auto shardings = root_.find("shardings"))
       program_.layout.annotations = read_annotations(*shardings, mesh());
+    if (const auto between = root_.find("between")) program_.layout.between = read_between(*between, mesh());
     if (const auto propagate = root_.find("propagate"))
       program_.layout.propagate = propagate->flag().value_or(false);
     program_.layout.state = read_state_sharding(root_, mesh());

@@ -365,6 +365,28 @@ Json weights_schema() {
               object_schema({{"merge", {{"type", "array"}, {"items", text()}}}}, {"merge"})}}}}};
 }
 
+Json found_for_schema() {
+  Json found_for = object_schema(
+      {{"model", text("its name")},
+       {"sizes", map_schema(any_whole(), "of its dimensions, and its params that are whole numbers")}},
+      {"model", "sizes"});
+  found_for["description"] = "the model that a search has found the layout for";
+  return found_for;
+}
+
+Json between_schema() {
+  return {
+      {"type", "array"},
+      {"items",
+       {{"type", "array"},
+        {"prefixItems", {text("a dimension"), axes_schema()}},
+        {"minItems", 2},
+        {"maxItems", 2}}},
+      {"description",
+       "rules between parts, [dimension, axis]: they split activations over an axis that nothing else uses "
+       "in them"}};
+}
+
 }  // namespace
 
 std::string model_schema() {
@@ -403,11 +425,6 @@ std::string layout_schema() {
   const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
   const Json axis = {
       {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
-  Json found_for = object_schema(
-      {{"model", text("its name")},
-       {"sizes", map_schema(any_whole(), "of its dimensions, and its params that are whole numbers")}},
-      {"model", "sizes"});
-  found_for["description"] = "the model that a search has found the layout for";
   const Json body = object_schema(
       {{"mesh",
         if_list({{"items", axis}, {"description", "axes and their sizes, major first: [[axis, size], ...]"}},
@@ -420,6 +437,7 @@ std::string layout_schema() {
          {"items", rule},
          {"description",
           "[dimension, axis], or [dimension, [axis, axis, ...]], or either with {\"in\": pattern}"}}},
+       {"between", between_schema()},
        {"shardings",
         map_schema(sharding_schema(),
                    "annotations: the sharding of a tensor, or of all tensors whose names match a pattern")},
@@ -436,7 +454,7 @@ std::string layout_schema() {
         map_schema(flag(),
                    "whether products run in turns, by the names of their results or patterns of names")},
        {"device_order", {{"type", "array"}, {"items", whole()}, {"uniqueItems", true}}},
-       {"found_for", found_for},
+       {"found_for", found_for_schema()},
        {"doc", text("for people")}},
       {});
   return file_schema_text(
