@@ -369,6 +369,11 @@ class Shrinker {
       candidate.layout.propagate = false;
       simpler |= keep_if_failing(std::move(candidate));
     }
+    if (!best_.layout.between.empty()) {
+      RandomCase candidate = best_;
+      candidate.layout.between.clear();
+      simpler |= keep_if_failing(std::move(candidate));
+    }
     const auto with_state = [&](auto change) {
       if (!best_.layout.state.is_stated()) return;
       RandomCase candidate = best_;

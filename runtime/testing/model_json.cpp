@@ -126,11 +126,13 @@ std::string axes_text(const AxisList& axes, const Mesh& mesh) {
 
 std::string layout_file(const RandomCase& random_case) {
   const Layout layout = layout_of(random_case);
-  std::vector<std::string> axes, rules, shardings;
+  std::vector<std::string> axes, rules, between, shardings;
   for (const Axis& axis : layout.mesh.axes())
     axes.push_back(fmt::format("{}: {}", quoted(axis.name), axis.size));
   for (const Rule& rule : layout.rules)
     rules.push_back(fmt::format("[{}, {}]", quoted(rule.dim), axes_text(rule.axes, layout.mesh)));
+  for (const Rule& rule : layout.between)
+    between.push_back(fmt::format("[{}, {}]", quoted(rule.dim), axes_text(rule.axes, layout.mesh)));
   for (const auto& [rule, pattern] : layout.limited_rules)
     rules.push_back(fmt::format("[{}, {}, {{\"in\": {}}}]", quoted(rule.dim),
                                 axes_text(rule.axes, layout.mesh), quoted(pattern)));
@@ -146,6 +148,7 @@ std::string layout_file(const RandomCase& random_case) {
   if (layout.state.variables) state += ",\n  \"shard_variables\": true";
   if (!layout.state.regather.empty()) state += ",\n  \"regather\": \"**\"";
   if (!layout.rings.empty()) state += ",\n  \"ring\": {\"**\": true}";
+  if (!between.empty()) state += ",\n  \"between\": " + joined(between, "[", "]");
   return fmt::format(
       "{{\n  \"mesh\": {},\n  \"rules\": {},\n  \"shardings\": {},\n  \"propagate\": {}{}\n}}\n",
       joined(axes, "{", "}"), joined(rules, "[", "]"), joined(shardings, "{", "}"), layout.propagate, state);

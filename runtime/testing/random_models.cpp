@@ -269,6 +269,9 @@ RandomCase drawn_case(CaseDraft draft, bool annotated) {
   draw_training(draft);
   if (annotated) draw_annotations(draft);
   if (draft.chance(0.5)) draft.drawn().layout.rings.push_back({"**"});
+  const std::vector<Facts>& known = draft.known();
+  if (draft.chance(0.5))
+    draft.drawn().layout.between = drawn_splits(draft, known[draft.below(known.size())].type.dims);
   return std::move(draft.drawn());
 }
 
