@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -12,38 +15,130 @@
 
 #include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc::sequence_parallel_test {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 const std::string kSmall =
     "--set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 --set vocab=48 --set length=16";
 
+// A collective of the training step over the axis `model`.
+struct Moved {
+  std::string kind, phase, operand, result;
+  bool is_of_variable = false;
+};
+
+std::vector<Moved> moved_over_model(const std::string& arguments) {
+  const ScratchFolder folder;
+  REQUIRE(outcome_in_models(fmt::format("$MTFC compile {} -q --emit json -o '{}'", arguments,
+                                        folder / "program.json")) == "exit 0: ");
+  const Json program = Json::parse(folder.read("program.json"));
+  std::set<std::string> variables;
+  for (const Json& variable : program["variables"]) variables.insert(variable["name"].get<std::string>());
+  std::vector<Moved> found;
+  for (const Json& entry : program["entry_points"])
+    for (const Json& step : entry["steps"]) {
+      if (entry["name"] != "train" || step["kind"] != "start") continue;
+      const Json& axes = step["axes"];
+      if (std::find(axes.begin(), axes.end(), "model") == axes.end()) continue;
+      const auto name = [&](const char* side) {
+        return entry["values"][step[side][0].get<size_t>()]["name"].get<std::string>();
+      };
+      const std::string operand = name("inputs");
+      const bool is_of_variable = variables.contains(operand.substr(0, operand.find('@')));
+      found.push_back({step["collective"], step["phase"], operand, name("outputs"), is_of_variable});
+    }
+  return found;
+}
+
+// The variables that the forward or the backward pass gathers over the axis `model`.
+std::set<std::string> gathered_variables(const std::string& arguments) {
+  std::set<std::string> found;
+  for (const Moved& moved : moved_over_model(arguments))
+    if (moved.phase != "update" && moved.is_of_variable) found.insert(moved.operand);
+  return found;
+}
+
 }  // namespace
 
-TEST_CASE("a sequence that is split between attention and feed-forward takes less memory for no more bytes") {
+TEST_CASE("a rule between parts gives Megatron's collectives of a layer") {
+  // Korthikanti et al. 2022, section 4.2: an all_gather before each part and a reduce_scatter after it, in the forward
+  // pass and in the backward pass, which gathers the operands of weights' gradients again.
+  const std::string sizes = kSmall + " --set batch=4 --mesh model:4 --layout ";
+  for (const char* layout : {"megatron", "heads:model,d_ff:model,vocab:model,between:length:model"}) {
+    CAPTURE(layout);
+    std::map<std::string, int> of_layer;
+    for (const Moved& moved : moved_over_model("transformer_lm.json " + sizes + layout))
+      if (moved.result.starts_with("layer_1/") && moved.kind != "all_reduce")
+        ++of_layer[moved.phase + " " + moved.kind +
+                   (moved.result.find("/again") < moved.result.size() ? " again" : "")];
+    CHECK(of_layer == std::map<std::string, int>{{"forward all_gather", 2},
+                                                 {"forward reduce_scatter", 2},
+                                                 {"backward all_gather", 2},
+                                                 {"backward all_gather again", 2},
+                                                 {"backward reduce_scatter", 2}});
+  }
+}
+
+TEST_CASE("a rule between parts splits what devices along the axis hold copies of otherwise") {
+  const std::string
+      model = "transformer_lm.json",
+      sizes =
+          "--set layers=4 --set batch=4 --set length=256 --set d_model=512 --set d_ff=2048 --set heads=8 "
+          "--set vocab=512 --mesh model:8 --layout heads:model,d_ff:model,vocab:model";
+  const Json whole = report_of(model, sizes), split = report_of(model, sizes + ",between:length:model");
+  const auto number = [](const Json& report, const char* at) {
+    return report.at(Json::json_pointer(at)).get<double>();
+  };
+  CHECK(number(split, "/memory/activations_at_peak") < 0.5 * number(whole, "/memory/activations_at_peak"));
+  CHECK(number(split, "/flops/other_per_device") < 0.5 * number(whole, "/flops/other_per_device"));
+  CHECK(number(split, "/flops/einsum_per_device") == number(whole, "/flops/einsum_per_device"));
+}
+
+TEST_CASE("the preset megatron gathers no weights over the axis that splits them") {
+  for (const char* mesh : {"data:2,model:2", "data:8,model:8,expert:8"})
+    for (const char* model :
+         {"transformer_lm", "transformer_encdec", "moe_lm", "moe_encdec", "gpt2", "char_lm"}) {
+      const std::string arguments =
+          fmt::format("{}.json --set layers=2 --set batch=64 --mesh {} --layout megatron", model, mesh);
+      CAPTURE(arguments);
+      CHECK(gathered_variables(arguments) == std::set<std::string>());
+      CHECK(gathered_variables(arguments + ",zero:1,propagate") == std::set<std::string>());
+    }
+  for (const fs::directory_entry& file :
+       fs::directory_iterator(fs::path(kSourceFolder) / "models/families")) {
+    const std::string family = file.path().filename();
+    if (family == "keys.json") continue;
+    const std::string arguments = fmt::format(
+        "families/{} --set layers=2 --set batch=64 --mesh data:2,model:2,expert:2 --layout megatron", family);
+    CAPTURE(arguments);
+    CHECK(gathered_variables(arguments) == std::set<std::string>());
+  }
+}
+
+TEST_CASE("training by a rule between parts gives what one device gives") {
   const std::string sizes =
-      "--set layers=2 --set batch=4 --set length=256 --set d_model=512 --set d_ff=2048 --set heads=8 --set "
-      "vocab=512 ";
-  const Json whole =
-      report_of("transformer_lm.json",
-                sizes + "--mesh model:4 --layout heads:model,d_ff:model,vocab:model --propagate");
-  const Json split =
-      report_of("transformer_lm.json", sizes + "--mesh model:4 --layout layouts/sequence_parallel.json");
-  const auto activations = [](const Json& report) {
-    return report["memory"]["activations_at_peak"].get<double>();
-  };
-  CHECK(activations(split) < 0.85 * activations(whole));
-  const auto sent = [](const Json& report) {
-    return report["communication"]["bytes_sent_per_device"].get<double>();
-  };
-  CHECK(sent(split) <= 1.01 * sent(whole));
-  const Json& kinds = split["communication"]["by_kind"];
-  CHECK(kinds["all_gather"]["count"].get<int>() >= 8);  // before each part of a layer, forward and backward
-  CHECK(kinds["reduce_scatter"]["count"].get<int>() >= 4);
+      "--set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 --set vocab=48 --set "
+      "batch=4 ";
+  for (const char* arguments :
+       {"transformer_lm.json --set length=16 --mesh data:2,model:2 --layout megatron,zero:3",
+        "transformer_lm.json --set length=7 --mesh data:2,model:2 --layout megatron,zero:1 --microbatches 2",
+        "transformer_lm.json --set length=7 --mesh context:2,model:2 --layout megatron",
+        "transformer_lm.json --set length=7 --set recompute=1 --mesh model:4 --layout megatron",
+        "transformer_lm.json --set length=7 --mesh data:2,model:2 --layout megatron,propagate",
+        "transformer_lm.json --set length=3 --mesh model:4 --layout megatron",
+        "transformer_encdec.json --set length=7 --mesh data:2,model:2 --layout megatron",
+        "moe_lm.json --set length=16 --mesh expert:2,model:2 --layout megatron,zero:3",
+        "moe_encdec.json --set length=7 --mesh expert:2,model:2 --layout megatron,propagate"}) {
+    CAPTURE(arguments);
+    CHECK(outcome_in_models(fmt::format("$MTFC verify {} {}", arguments, sizes))
+              .starts_with("exit 0: the same as on one device: "));
+  }
 }
 
 TEST_CASE("a variable that the backward pass gathers again is split there as a rule splits it") {
