@@ -71,7 +71,7 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
     CHECK(warnings.empty());
   }
   REQUIRE(models.size() == 9);
-  REQUIRE(layouts.size() == 5);
+  REQUIRE(layouts.size() == 6);
   REQUIRE(programs.size() == 1);
   CHECK(profiles == 1);
   std::vector<Diagnostic> warnings;
