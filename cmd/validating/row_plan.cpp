@@ -65,34 +65,17 @@ void require_expressible(const PublishedRow& row) {
     throw RowRefused("the schedule " + row.schedule, "its stages run by another schedule");
 }
 
-// True if layouts have rules between parts, `between:length:model`. Before they do, rows are priced without: the bytes
-// that are sent are the same, and activations take more memory.
-bool has_rules_between() {
-  static const bool has = [] {
-    LayoutSources sources;
-    sources.mesh = "model:2";
-    sources.rules = "heads:model,between:length:model";
-    try {
-      read_layout(sources);
-      return true;
-    } catch (const UserError&) {
-      return false;
-    }
-  }();
-  return has;
-}
-
-// `heads:model` splits the sequence over `model` as well, between the products that it splits.
+// `heads:model` splits the length over `model` as well, between the parts of a layer. The preset megatron does so itself.
 std::string sequence_rule(const std::string& layout) {
   const size_t rule = layout.find("heads:");
-  if (rule == std::string::npos) return ",between:length:model";
+  if (rule == std::string::npos) return "";
   const size_t begin = rule + std::string("heads:").size();
   return ",between:length:" + layout.substr(begin, layout.find(',', begin) - begin);
 }
 
 std::string layout_of(const PublishedRow& row) {
   std::string layout = row.layout;
-  if (row.sequence_parallel && has_rules_between()) layout += sequence_rule(row.layout);
+  if (row.sequence_parallel && row.layout != "megatron") layout += sequence_rule(row.layout);
   if (row.zero > 0) layout += fmt::format("{}zero:{}", layout.empty() ? "" : ",", row.zero);
   return layout;
 }
