@@ -125,40 +125,52 @@ ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double facto
   return all;
 }
 
-ProgramFigures program_figures(const CountedProgram& counted, const Hardware& hardware) {
-  const Program& program = counted.program;
+CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t depth)
+    : program(std::move(compiled)), rounds(microbatches), layers(depth) {
   const EntryPoint& entry = *program.find("train");
-  const CostReport report = cost_report(program, entry, predicted_counts(program, entry), &hardware);
+  counts = predicted_counts(program, entry);
+  traffic = memory_traffic(entry, program.mesh());
+  const CostReport report = cost_report(program, entry, counts, nullptr);
   const Zones zones(entry);
-  const auto rounds = static_cast<double>(counted.rounds);
-  ProgramFigures figures;
-  figures.step_s = report.time->step_s;
-  figures.round_s = counted.rounds > 1 ? round_seconds(*report.time, counted.rounds) : figures.step_s;
-  figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
   for (const StepCost& step : report.steps) {
-    if (step.time.seconds <= 0) continue;
-    const bool is_repeated =
-        counted.rounds > 1 ? step.count.runs >= counted.rounds : step.phase != Phase::kUpdate;
-    (is_repeated ? figures.of_round_s : figures.once_s)[spent_on(step, program.mesh())] +=
-        step.time.seconds / (is_repeated ? rounds : 1);
-    if (is_repeated)
-      figures.round_zone_s[zones.of(static_cast<size_t>(step.index))] += step.time.seconds / rounds;
+    const auto index = static_cast<size_t>(step.index);
+    steps.push_back({index, spent_on(step, program.mesh()),
+                     rounds > 1 ? step.count.runs >= rounds : step.phase != Phase::kUpdate, zones.of(index)});
   }
-  figures.peak_bytes = static_cast<double>(report.memory.peak);
-  figures.state_bytes = static_cast<double>(report.memory.variables + report.memory.optimizer_state);
-  figures.gradient_bytes = static_cast<double>(report.memory.gradients);
-  figures.zone_state_bytes = state_by_zone(program, entry, zones);
+  untimed.peak_bytes = static_cast<double>(report.memory.peak);
+  untimed.state_bytes = static_cast<double>(report.memory.variables + report.memory.optimizer_state);
+  untimed.gradient_bytes = static_cast<double>(report.memory.gradients + report.memory.variable_copies);
+  untimed.zone_state_bytes = state_by_zone(program, entry, zones);
   const MemoryUse& use = report.memory_over_steps;
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     if (entry.steps[s].phase == Phase::kUpdate) continue;
-    double& most = figures.zone_peak_bytes[zones.of(s)];
+    double& most = untimed.zone_peak_bytes[zones.of(s)];
     most = std::max(most, static_cast<double>(use.inputs[s] + use.activations[s] + use.workspace[s]));
   }
   int64_t tokens = 0;
   for (const Binding& input : entry.inputs)
     tokens = std::max(tokens, largest_bytes(entry, input.value, program.mesh()));
   if (const auto width = program.names.find("d_model"); width != program.names.end())
-    figures.sent_on_bytes = static_cast<double>(tokens) / 4 * width->second * 2 / rounds;
+    untimed.sent_on_bytes = static_cast<double>(tokens) / 4 * width->second * 2 / static_cast<double>(rounds);
+}
+
+ProgramFigures program_figures(const CountedProgram& counted, const Hardware& hardware) {
+  const Program& program = counted.program;
+  const EntryPoint& entry = *program.find("train");
+  const TimeCost time = predicted_time(program, entry, counted.counts, hardware,
+                                       kernel_times(entry, program.mesh(), hardware, counted.traffic));
+  const auto rounds = static_cast<double>(counted.rounds);
+  ProgramFigures figures = counted.untimed;
+  figures.step_s = time.step_s;
+  figures.round_s = counted.rounds > 1 ? round_seconds(time, counted.rounds) : figures.step_s;
+  figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
+  for (const CountedProgram::Counted& step : counted.steps) {
+    const double seconds = time.steps[step.index].seconds;
+    if (seconds <= 0) continue;
+    (step.is_repeated ? figures.of_round_s : figures.once_s)[step.spent_on] +=
+        seconds / (step.is_repeated ? rounds : 1);
+    if (step.is_repeated) figures.round_zone_s[step.zone] += seconds / rounds;
+  }
   return figures;
 }
 

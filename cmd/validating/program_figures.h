@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "core/cost/cost.h"
 #include "core/cost/hardware.h"
+#include "core/cost/memory_traffic.h"
 #include "core/program/program.h"
 
 namespace mtfc {
@@ -29,7 +32,7 @@ struct ProgramFigures {
   std::map<std::string, double> once_s, of_round_s;  // by what it is spent on, regardless of overlap
   double peak_bytes = 0;
   double state_bytes = 0;         // variables and the optimizer's state
-  double gradient_bytes = 0;      // at the peak
+  double gradient_bytes = 0;      // with the copies of variables; at the peak
   PerZone zone_state_bytes = {};  // a variable that both ends use counts in both
   PerZone zone_peak_bytes = {};   // of inputs, activations and workspace, while these steps run
   double sent_on_bytes = 0;       // the activations that a layer passes on, of a round
@@ -38,11 +41,25 @@ struct ProgramFigures {
   ProgramFigures towards(const ProgramFigures& other, double factor) const;
 };
 
-/// A program whose microbatches are `rounds`, and its predicted counts, to be priced for any hardware.
+/// A program whose microbatches are `rounds`, with all that prices of it for any hardware have in common.
 struct CountedProgram {
+  CountedProgram(Program program, int64_t rounds, int64_t layers);
+
+  /// A step that may take time.
+  struct Counted {
+    size_t index;
+    std::string spent_on;
+    bool is_repeated;  // in each microbatch
+    Zone zone;
+  };
+
   Program program;
-  int64_t rounds = 1;
-  int64_t layers = 0;
+  int64_t rounds;
+  int64_t layers;
+  std::vector<StepCount> counts;
+  std::vector<std::vector<MemoryAccess>> traffic;
+  std::vector<Counted> steps;
+  ProgramFigures untimed;  // the figures that no hardware changes
 };
 ProgramFigures program_figures(const CountedProgram& counted, const Hardware& hardware);
 

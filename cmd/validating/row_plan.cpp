@@ -65,7 +65,8 @@ void require_expressible(const PublishedRow& row) {
     throw RowRefused("the schedule " + row.schedule, "its stages run by another schedule");
 }
 
-// `heads:model` splits the length over `model` as well, between the parts of a layer. The preset megatron does so itself.
+// `heads:model` splits the length over `model` as well, between the parts of a layer. The preset megatron does so
+// itself.
 std::string sequence_rule(const std::string& layout) {
   const size_t rule = layout.find("heads:");
   if (rule == std::string::npos) return "";

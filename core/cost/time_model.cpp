@@ -304,7 +304,11 @@ TimeCost predicted_time(const Program& program, const EntryPoint& entry, const s
 }
 
 std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, const Hardware& hardware) {
-  const std::vector<std::vector<MemoryAccess>> traffic = memory_traffic(entry, mesh);
+  return kernel_times(entry, mesh, hardware, memory_traffic(entry, mesh));
+}
+
+std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, const Hardware& hardware,
+                                     const std::vector<std::vector<MemoryAccess>>& traffic) {
   std::vector<KernelTime> times(entry.steps.size());
   for (size_t s = 0; s < times.size(); ++s) {
     const Step& step = entry.steps[s];

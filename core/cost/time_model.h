@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/cost/hardware.h"
+#include "core/cost/memory_traffic.h"
 #include "core/program/program.h"
 
 namespace mtfc {
@@ -67,6 +68,9 @@ TimeCost predicted_time(const Program& program, const EntryPoint& entry, const s
 /// By step, the times of kernels and of the products of rings; nothing for other steps. The order of the mesh's devices
 /// does not matter.
 std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, const Hardware& hardware);
+/// The same, for which the memory_traffic() of `entry` is known.
+std::vector<KernelTime> kernel_times(const EntryPoint& entry, const Mesh& mesh, const Hardware& hardware,
+                                     const std::vector<std::vector<MemoryAccess>>& traffic);
 
 /// The same prediction, for which the kernel_times() of `entry` are known.
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
