@@ -69,7 +69,7 @@ std::set<std::string> gathered_variables(const std::string& arguments) {
 TEST_CASE("a rule between parts gives Megatron's collectives of a layer") {
   // Korthikanti et al. 2022, section 4.2: an all_gather before each part and a reduce_scatter after it, in the forward
   // pass and in the backward pass, which gathers the operands of weights' gradients again.
-  const std::string sizes = kSmall + " --set batch=4 --mesh model:4 --layout ";
+  const std::string sizes = kSmall + " --set layers=3 --set batch=4 --mesh model:4 --layout ";
   for (const char* layout : {"megatron", "heads:model,d_ff:model,vocab:model,between:length:model"}) {
     CAPTURE(layout);
     std::map<std::string, int> of_layer;
@@ -95,7 +95,7 @@ TEST_CASE("a rule between parts splits what devices along the axis hold copies o
   const auto number = [](const Json& report, const char* at) {
     return report.at(Json::json_pointer(at)).get<double>();
   };
-  CHECK(number(split, "/memory/activations_at_peak") < 0.5 * number(whole, "/memory/activations_at_peak"));
+  CHECK(number(split, "/memory/activations_at_peak") < 0.6 * number(whole, "/memory/activations_at_peak"));
   CHECK(number(split, "/flops/other_per_device") < 0.5 * number(whole, "/flops/other_per_device"));
   CHECK(number(split, "/flops/einsum_per_device") == number(whole, "/flops/einsum_per_device"));
 }
@@ -109,6 +109,9 @@ TEST_CASE("the preset megatron gathers no weights over the axis that splits them
       CAPTURE(arguments);
       CHECK(gathered_variables(arguments) == std::set<std::string>());
     }
+  CHECK(gathered_variables(
+            "char_lm.json --set layers=2 --set batch=4 --mesh data:2,model:2 --layout megatron,propagate") ==
+        std::set<std::string>());
   for (const fs::directory_entry& file :
        fs::directory_iterator(fs::path(kSourceFolder) / "models/families")) {
     const std::string family = file.path().filename();

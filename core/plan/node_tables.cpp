@@ -72,6 +72,21 @@ std::vector<NodeOption> first_of(std::vector<NodeOption> options, size_t most) {
   return kept;
 }
 
+// Drops the options that gather an operand over an axis over which it is to stay split, unless all do.
+std::vector<NodeOption> without_gathers(std::vector<NodeOption> options,
+                                        const std::vector<AxisList>& kept_split) {
+  std::vector<NodeOption> kept;
+  for (const NodeOption& option : options) {
+    bool gathers = false;
+    for (size_t i = 0; i < kept_split.size(); ++i) {
+      const AxisList axes = split_axes(option.operands[i]);
+      for (const int axis : kept_split[i]) gathers = gathers || !contains(axes, axis);
+    }
+    if (!gathers) kept.push_back(option);
+  }
+  return kept.empty() ? std::move(options) : std::move(kept);
+}
+
 bool is_split_alike(const std::vector<Sharding>& some, const std::vector<Sharding>& others) {
   return std::equal(some.begin(), some.end(), others.begin(), others.end(),
                     [](const Sharding& a, const Sharding& b) { return a.dims == b.dims; });
@@ -98,12 +113,22 @@ std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& s
   }
   for (const TensorId id : node.node->results)
     call.result_lists.push_back(candidates_.lists_at(graph_, node, graph_.flat(node, id)));
-  std::shared_ptr<const NodeTable>& known = tables_[key_of(call, candidates_.factors[n])];
+  std::vector<AxisList> kept_split;
+  std::string key = key_of(call, candidates_.factors[n]);
+  for (const TensorId id : node.node->operands) {
+    if (candidates_.kept_split.empty()) break;
+    kept_split.push_back(candidates_.kept_split[graph_.flat(node, id)]);
+    for (const int axis : kept_split.back()) append_key(key, axis);
+    append_key(key, -1);
+  }
+  std::shared_ptr<const NodeTable>& known = tables_[key];
   if (known) return known;
   check_stop();
   auto table = std::make_shared<NodeTable>();
-  table->options = first_of(
-      options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, prices_, split_plan), most_);
+  table->options = first_of(without_gathers(options_of(call, candidates_.factors[n], candidates_.reach.lists,
+                                                       mesh_, prices_, split_plan),
+                                            kept_split),
+                            most_);
   table->is_free = are_free(table->options);
   const auto forms_at = [&](auto member, size_t i) {
     std::vector<Sharding> forms;

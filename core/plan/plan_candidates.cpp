@@ -174,6 +174,40 @@ std::vector<StateSplit> splits_of_scopes(const FlatGraph& graph, const StateSpli
   return splits;
 }
 
+// Marks variables, in loops too, and what is made of variables alone.
+IndexedBy<FlatTensorId, bool> weights(const FlatGraph& graph) {
+  IndexedBy<FlatTensorId, bool> found(graph.tensors.size(), false);
+  const auto mark = [&](const FlatNode& node) {
+    const auto is_weight = [&](TensorId id) { return bool{found[graph.flat(node, id)]}; };
+    const TensorIds& operands = node.node->operands;
+    const bool is_made_of =
+        node.operates() && !operands.empty() && std::all_of(operands.begin(), operands.end(), is_weight);
+    if (node.node->kind == NodeKind::kVariable || is_made_of)
+      for (const TensorId id : node.node->results) found[graph.flat(node, id)] = true;
+    if (!node.node->loop) return;
+    for (size_t i = node.node->loop->carried(); i < operands.size(); ++i)
+      if (is_weight(operands[i]))
+        for (const FlatTensorId leaf : graph.leaves(node, i)) found[leaf] = true;
+  };
+  // The parts of a loop come before it, and those of a loop in a loop as well.
+  for (int round = 0; round < 3; ++round)
+    for (const FlatNode& node : graph.nodes) mark(node);
+  return found;
+}
+
+void keep_weights_split(const FlatGraph& graph, const Layout& layout, PlanCandidates& found) {
+  if (found.firm.empty()) return;
+  const IndexedBy<FlatTensorId, bool> is_weight = weights(graph);
+  for (const FlatTensorId id : graph.tensors.ids()) {
+    AxisList axes = is_weight[id] ? axes_in(found.reach.lists, found.firm[id]) : AxisList();
+    std::erase_if(axes, [&](int axis) {
+      return std::none_of(layout.between.begin(), layout.between.end(),
+                          [&](const Rule& rule) { return contains(rule.axes, axis); });
+    });
+    found.kept_split.push_back(std::move(axes));
+  }
+}
+
 PlanCandidates stated_candidates(const FlatGraph& graph, const PlanConditions& conditions) {
   const std::vector<StateSplit> splits = splits_of_scopes(graph, conditions.split);
   PlanCandidates found;
@@ -201,6 +235,7 @@ PlanCandidates stated_candidates(const FlatGraph& graph, const PlanConditions& c
   for (const FlatNode& node : graph.nodes) found.factors.push_back(factors_of(graph, node));
   found.reach = propagate(graph, seeds, found.factors, std::move(lists), conditions.layout.mesh);
   found.fixed = std::move(seeds.fixed);
+  keep_weights_split(graph, conditions.layout, found);
   return found;
 }
 
@@ -290,6 +325,7 @@ PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& con
   }
   found.reach = propagate(graph, seeds, found.factors, std::move(lists), layout.mesh);
   found.fixed = std::move(seeds.fixed);
+  keep_weights_split(graph, layout, found);
   return found;
 }
 

@@ -64,6 +64,10 @@ struct PlanCandidates {
   /// the node otherwise than by a rule between parts leaves the node no such rule: of q[length, heads/model] =
   /// einsum(x[length/model, io], w[io, heads/model]), x is read whole along its length, and w is not gathered.
   std::vector<ListSet> lists_at(const FlatGraph& graph, const FlatNode& node, FlatTensorId tensor) const;
+  /// With rules between parts: of variables, and of what is made of variables alone, the axes of these rules that split
+  /// them. No operation gathers such a tensor over them. Otherwise empty.
+  IndexedBy<FlatTensorId, AxisList> kept_split;
+
   /// The axes by which only rules between parts split tensors of the node.
   AxisList between_at(const FlatGraph& graph, const FlatNode& node) const;
 
