@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/cost/cost.h"
+#include "core/cost/kernel_time.h"
 #include "core/program/repeated_names.h"
 
 namespace mtfc {
