@@ -111,9 +111,10 @@ TEST_CASE("two depths and two microbatches price a program with many of both") {
   for (const Row& row : rows) {
     CAPTURE(row.line());
     const Json found = only_row(row), whole = whole_report(row);
-    // With ZeRO-3, gathers of the first layers overlap with fewer others than those of further ones.
-    CHECK(relative(found["predicted_s"], whole["time"]["step_s"]) < (row.zero == 3 ? 0.02 : 0.005));
-    CHECK(relative(found["predicted_bytes"], whole["memory"]["peak_bytes_per_device"]) < 0.001);
+    // With ZeRO, gathers of the first layers overlap with fewer others than those of further ones.
+    CHECK(relative(found["predicted_s"], whole["time"]["step_s"]) < (row.zero > 0 ? 0.02 : 0.005));
+    CHECK(relative(found["predicted_bytes"], whole["memory"]["peak_bytes_per_device"]) <
+          (row.zero > 0 ? 0.004 : 0.001));
     double parts = 0;
     for (const auto& [part, seconds] : found["parts_s"].items()) parts += seconds.get<double>();
     CHECK(parts == doctest::Approx(found["predicted_s"].get<double>()));
@@ -328,11 +329,15 @@ TEST_CASE("the bundled rows are those that the converters make") {
                                      {"fugaku.py", "fugaku"},
                                      {"sailor.py", "sailor"},
                                      {"mlperf.py", "mlperf"},
-                                     {"more.py", "more"}}) {
+                                     {"more.py", "more"},
+                                     {"llm_foundry.py", "llm_foundry"}}) {
     CAPTURE(rows);
+    // The facts of a web page stand beside its converter.
+    const std::string own = std::string(kSourceFolder) + "/scripts/published";
+    const bool is_own = std::filesystem::exists(fmt::format("{}/{}.csv", own, rows));
     const Outcome made = outcome_of(
         fmt::format("PYTHONDONTWRITEBYTECODE=1 python3 '{}/scripts/published/{}' '{}' {}", kSourceFolder,
-                    script, data, std::string(rows) == "vtrain_single" ? "single" : ""));
+                    script, is_own ? own : data, std::string(rows) == "vtrain_single" ? "single" : ""));
     CHECK(made.code == 0);
     CHECK(made.text.starts_with("# "));
     // The folder may have other rows than those that are bundled.
