@@ -179,7 +179,7 @@ TEST_CASE("tables that others have measured change a profile, and only what they
         "that they don't say from a profile)\n");
   folder.write("wrong.csv", "m,n,k,us\n1,2,3\n");
   CHECK(said(folder, "$MTFC calibrate --import wrong.csv --onto local -o x.json") ==
-        "exit 2: mtfc: wrong.csv:2:1: error: the row has 3 fields, but there are 4 columns\n");
+        "exit 2: wrong.csv:2:1: error: the row has 3 fields, but there are 4 columns\n");
 }
 
 TEST_CASE("commands warn of a profile that was measured by one rank, or with other threads") {

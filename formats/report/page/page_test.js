@@ -159,7 +159,7 @@ const details = {
   collectives: { all: 1, rows: [[["s", [], ""], [12, "12 B"], [1, "1"], [4, 7], "all_reduce", "rows",
     "[io, sum over rows]", "[io]",
     [["einsum", ["s", [], "/ops/0"]]], [["relu", ["y<", [], "/ops/1"]]]]] },
-  memory: { peak_bytes_per_device: 1000, variables: 500, optimizer_state: 60, caches: 0, inputs: 1,
+  memory: { peak_bytes_per_device: 1000, variables: 500, optimizer_state: 60, caches: 0, variable_copies: 0, inputs: 1,
     activations_at_peak: 300, gradients: 100, workspace: 30, alignment_and_gaps: 9, peak_step: "s",
     groups: { "e<": { variables: 100, optimizer_state: 20 } } },
   alive: { all: 1, rows: [[["w", [], ""], "variable", [1, "1"], [60, "60 B"], 0, 9]] },
