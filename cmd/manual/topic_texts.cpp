@@ -183,10 +183,18 @@ latency and bandwidth of collectives. The bundled profiles are:
 * ethernet-cluster :: a core in nodes of 16, which share 10 Gbit/s of Ethernet, in round figures
 * a100-80g :: an NVIDIA A100 SXM of 80 GB, 2 of them reserved for libraries, in nodes of eight on InfiniBand
 * h100 :: an NVIDIA H100 SXM of 80 GB, 2 of them reserved for libraries, in nodes of eight on InfiniBand
+* a100-hdr4 :: an NVIDIA A100 SXM of 80 GB in nodes of eight on four links of InfiniBand (HDR), with rates that are measured, and the software of 2022
+* selene :: the same on eight links a node, as in Selene
+* h100-efa :: an NVIDIA H100 SXM of 80 GB in nodes of eight on EFA, with rates that are measured, and the software of 2025
+* b200 :: an NVIDIA B200 SXM of 180 GB in nodes of eight on InfiniBand, with rates of products as of the H100
+* gh200 :: an NVIDIA GH200 of 96 GB in nodes of four on Slingshot, with rates of products as of the H100
+* fugaku :: a node of Fugaku: 48 cores of a Fujitsu A64FX with 32 GiB, on Tofu-D
+* hb96-hdr :: a node of 96 cores of an AMD EPYC with 448 GB, on InfiniBand (HDR), as Azure's HBv3
+* hpc6a-efa :: a node of 96 cores of an AMD EPYC with 384 GB, on EFA, as AWS' hpc6a
 * tpu-v2 :: a core of a TPU v2 chip, with 8 GB, in a torus
 * tpu-v3 :: a core of a TPU v3 chip, with 16 GB, in a torus
 
-For GPUs and TPUs, mtfc predicts and does not run. A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread. The files are in
+For GPUs and TPUs, mtfc predicts and does not run. A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread; one of fugaku, hb96-hdr and hpc6a-efa is a node. The files are in
 the folder hardware of the bundled models. A profile with its values, their units, and the source of each:
 
 $ mtfc help hardware h100

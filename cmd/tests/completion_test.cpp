@@ -181,7 +181,7 @@ TEST_CASE("fish completes commands, options, values and files") {
   CHECK(in_fish("mtfc cost-report m.json --hardware tpu") == Words{"tpu-v2", "tpu-v3"});
   CHECK(in_fish("mtfc cost-report m.json --hardware mod") == Words{"model.json"});
   CHECK(in_fish("mtfc cost-report m.json --hardware=mod") == Words{"--hardware=model.json"});
-  CHECK(in_fish("mtfc cost-report m.json --hardware s") == Words{"saved/"});
+  CHECK(in_fish("mtfc cost-report m.json --hardware sa") == Words{"saved/"});
   CHECK(in_fish("mtfc cost-report m.json --hardware da").empty());
   CHECK(in_fish("mtfc run mod") == Words{"model.json"});
   CHECK(in_fish("mtfc run m.json --input images=da") == Words{"images=data.npy"});

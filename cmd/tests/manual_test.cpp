@@ -102,7 +102,9 @@ TEST_CASE("help that there is not") {
         "exit 2: mtfc: error: there is no command and no topic 'nonsense' (mtfc help lists all commands and "
         "topics)\n");
   CHECK(outcome_in_models("$MTFC help run extra") ==
-        "exit 2: mtfc: error: unexpected argument 'extra' (see mtfc help --help)\n");
+        "exit 2: mtfc: error: mtfc help takes one name, and 'extra' is a second one (only mtfc help hardware "
+        "takes "
+        "another, that of a profile)\n");
   CHECK(outcome_in_models("$MTFC man nonsense") ==
         "exit 2: mtfc: error: there is no command and no topic 'nonsense' (mtfc help lists all commands and "
         "topics)\n");

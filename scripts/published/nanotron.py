@@ -29,7 +29,7 @@ def converted(row, index, source):
                      row["global_batch"], tied=int(row["model"] in TIED)),
         "dtype": "bf16",
         "gradients": "f32",
-        "hardware": "h100",
+        "hardware": "h100-efa",
         **rows.split_devices(data, tensor, stages),
         "zero": row["zero"],
         "microbatches": row["grad_acc"],

@@ -23,7 +23,7 @@ def megatron(row):
     return {
         **rows.gpt(row["layers"], row["d_model"], row["heads"], row["seq"], 51200, batch),
         "dtype": "bf16",
-        "hardware": "a100-80g",
+        "hardware": "selene",
         **rows.split_devices(data, tensor, stages),
         "microbatches": batch // (micro * data),
         "recompute": "selective" if "selective" in words else "full" if "recompute" in words else "",

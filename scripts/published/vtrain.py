@@ -20,7 +20,7 @@ def converted(row, index, is_single):
         "kind": "simulated" if is_single else "measured",
         **rows.gpt(layers, d_model, int(number["attention heads"]), int(number["sequence length"]), 51200, batch),
         "dtype": "bf16",
-        "hardware": "a100-80g",
+        "hardware": "a100-hdr4",
         **rows.split_devices(data, tensor, stages),
         "microbatches": batch // (micro * data),
         "recompute": "full",
