@@ -259,6 +259,18 @@ void mark_gradients(EntryPoint& entry, const std::vector<ProgramVariable>& varia
   }
 }
 
+// True if the results have elements of the operands alone, perhaps in another dtype or on other devices.
+bool only_moves(const Step& step) {
+  const auto moves = [](const OpDef& op) {
+    return op.family == Family::kRelabel || op.traits.copies != Copies::kNothing || op.traits.converts;
+  };
+  if (step.op() && step.kind() == StepKind::kKernel) return moves(*step.op());
+  if (step.kind() == StepKind::kFused)
+    return std::all_of(step.members().begin(), step.members().end(),
+                       [&](const Step& member) { return member.op() && moves(*member.op()); });
+  return step.kind() == StepKind::kStart || step.kind() == StepKind::kWait || step.kind() == StepKind::kSlice;
+}
+
 // Marks the buffers that hold nothing but copies of variables.
 void mark_variable_copies(EntryPoint& entry) {
   PerValue<bool> is_made_of_variables(entry.values.size(), false);
@@ -267,7 +279,7 @@ void mark_variable_copies(EntryPoint& entry) {
       is_made_of_variables[root_of(entry, id)] = entry.buffers[buffer].kind == BufferKind::kVariable;
   IndexedBy<BufferId, bool> holds_copy(entry.buffers.size(), false), holds_other = holds_copy;
   for (const Step& step : entry.steps) {
-    const bool copies = step.phase != Phase::kUpdate && !step.inputs.empty() &&
+    const bool copies = step.phase != Phase::kUpdate && !step.inputs.empty() && only_moves(step) &&
                         std::all_of(step.inputs.begin(), step.inputs.end(),
                                     [&](ValueId id) { return is_made_of_variables[root_of(entry, id)]; });
     for (const ValueId id : step.outputs) {
