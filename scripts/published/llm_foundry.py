@@ -8,7 +8,8 @@ SHAPES = {  # layers, d_model, heads
     "125m": (12, 768, 12), "350m": (24, 1024, 16), "760m": (24, 1536, 12), "1b": (24, 2048, 16), "3b": (32, 2560, 20),
     "7b": (32, 4096, 32), "13b": (40, 5120, 40), "30b": (48, 7168, 56), "70b": (80, 8192, 64),
 }
-HARDWARE = {"h100_80gb": "h100", "a100_80gb": "a100-80g", "a100_40gb": "a100-40g"}
+# Both have as much bandwidth between nodes as the clusters of these profiles.
+HARDWARE = {"h100_80gb": "h100-efa", "a100_80gb": "selene", "a100_40gb": "a100-40g"}
 
 
 def converted(row, index):
