@@ -50,7 +50,7 @@ class Rows {
  public:
   void add(const Row& row) { text_ += row.line(); }
   std::string file() const { return folder_.write("rows.csv", kHead + text_); }
-  // What validate says of them, as JSON.
+  // The JSON that validate prints of the rows.
   Json validated(const std::string& options = "") const {
     const Outcome outcome = outcome_here(fmt::format("validate '{}' -q --format json {}", file(), options));
     CHECK(outcome.code == 0);

@@ -20,7 +20,7 @@ double send_seconds(double bytes, size_t stages, const Mesh& mesh, const Hardwar
   return collective_time(CollectiveKind::kPermute, {0}, all, bytes, hardware).seconds();
 }
 
-// Of what a stage holds and does: its layers, and the ends of the model if it has them.
+// The figures of each stage, which has some layers, and the ends of the model if it is the first or the last.
 class Stages {
  public:
   Stages(const DepthFigures& depths, const Pipeline& pipeline)

@@ -19,11 +19,11 @@
 
 namespace mtfc {
 
-/// What comes before the layers (the embedding), the layers, and what follows them (the head).
+/// The parts of a program: the embedding, which comes before the layers; the layers; and the head, which follows them.
 enum Zone { kBefore, kLayers, kBehind };
 using PerZone = std::array<double, 3>;
 
-/// All of one device. Those that are `of a round` are of one microbatch.
+/// All figures are of one device. Those whose names speak of a round are of one microbatch.
 struct ProgramFigures {
   double step_s = 0;
   double round_s = 0;

@@ -76,7 +76,7 @@ std::string sequence_rule(const std::string& layout) {
 
 std::string layout_of(const PublishedRow& row) {
   std::string layout = row.layout;
-  if (row.sequence_parallel && row.layout != "megatron") layout += sequence_rule(row.layout);
+  if (row.sequence_parallel) layout += sequence_rule(row.layout);
   if (row.zero > 0) layout += fmt::format("{}zero:{}", layout.empty() ? "" : ",", row.zero);
   return layout;
 }

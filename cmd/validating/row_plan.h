@@ -1,5 +1,6 @@
 #pragma once
-// What mtfc compiles and prices for a row of published runs: a model, a layout, and the profile of its hardware.
+// The model and the layout that stand for a row of published runs, with the profile of its hardware: mtfc compiles and
+// prices them.
 
 #include <cstdint>
 #include <string>

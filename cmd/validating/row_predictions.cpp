@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kOverlapped = "overlapped";
 
-// What a prediction of one program consists of. Collectives and kernels that run at the same time count twice, which
+// The parts of the predicted time of one program. Collectives and kernels that run at the same time count twice, which
 // the last part takes back.
 std::map<std::string, double> parts_of(const ProgramFigures& figures, double microbatches, double seconds) {
   std::map<std::string, double> parts = figures.once_s;

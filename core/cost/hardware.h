@@ -105,8 +105,8 @@ struct Hardware {
   /// The fraction of the shorter of a kernel's arithmetic and memory traffic that the longer one hides.
   double overlap = 1;
   double step_overhead_s = 0;  // added to every kernel, whatever its size
-  /// Of a processor that issues kernels and collectives to the device, for each. It runs beside the device, which
-  /// starts none before it is issued.
+  /// The seconds in which a processor issues one kernel or collective to the device. The processor runs beside the
+  /// device, which starts none before it is issued.
   double issue_s = 0;
   double program_overhead_s = 0;  // added to every run of an entry point
   /// The share of `flops` that a kernel reaches, by the number of its operations. The key is the operation,

@@ -22,7 +22,7 @@ struct Dependencies {
   std::map<ValueId, StepIndex> makers;  // of roots: the step that makes each, for collectives the wait
   std::map<StepIndex, std::vector<StepIndex>>
       starts_after;  // by step: the starts whose last operand it makes
-  // Those that could start at once, or as soon as the backward pass begins, in the order of the steps.
+  // The collectives that could start at once, or as soon as the backward pass begins, in the order of the steps.
   std::vector<TimedCollective> of_leaves;
   std::map<StepIndex, TimedCollective> others;  // by start
 

@@ -303,7 +303,7 @@ double share_seen(const LocalCall& call) {
   const auto queries = static_cast<double>(shard.queries), positions = static_cast<double>(shard.positions);
   const double counted = static_cast<double>(attention_sizes(call).counted) * queries;
   if (counted == 0) return 1;
-  // Of the first query among the positions of the shard.
+  // The place of the first query among the positions of the shard.
   const auto at = static_cast<double>(shard.first_query - shard.first_position);
   const double ends = clamped_sum(queries, at + (causal ? 1 : window), positions);
   const double begins = window > 0 ? clamped_sum(queries, at + 1 - window, positions) : 0;

@@ -106,7 +106,7 @@ class ProfileEditor {
     return table;
   }
 
-  // Of a curve, [[size, value], ...], the values; of any other list, the numbers.
+  // A curve, [[size, value], ...], gives its values; any other list, its numbers.
   Json scaled_list(const JsonValue& list) {
     Json all = Json::array();
     for (const JsonValue& item : list.items) {

@@ -31,7 +31,7 @@ template <>
 inline constexpr auto kEnumNames<RowStatus> = std::to_array<EnumName<RowStatus>>(
     {{RowStatus::kOk, "ok"}, {RowStatus::kOutOfMemory, "oom"}, {RowStatus::kFailed, "failed"}});
 
-/// What an allocator has given to tensors, or what it has taken from the device for them.
+/// Memory is measured as the bytes that an allocator has given to tensors, or those that it has taken from the device.
 enum class RowMemory { kAllocated, kReserved };
 template <>
 inline constexpr auto kEnumNames<RowMemory> = std::to_array<EnumName<RowMemory>>(
