@@ -13,6 +13,7 @@
 #include "core/lower/partition.h"
 #include "core/lower/reuse_halos.h"
 #include "core/lower/schedule.h"
+#include "core/rewrite/cheap_tensors.h"
 #include "core/rewrite/cut_batch.h"
 #include "core/rewrite/expand_gradients.h"
 #include "core/rewrite/mix_precision.h"
@@ -100,11 +101,15 @@ constexpr Pass kPasses[] = {
      kOnGraph<[](EntryGraph entry) { return remove_dead(simplify(std::move(entry))); }>, kOnlyImproves},
     {PassStage::kSimplify, "order_contractions", kOnGraph<order_contractions>},
     {PassStage::kSimplify, "share_common", kOnGraph<share_common>, kOnlyImproves},
+    {PassStage::kRematerialize, "recompute_cheap", kOnGraph<recompute_cheap>, kOnlyImproves},
     {PassStage::kRematerialize, "recompute", kOnGraph<rematerialized>},
     {PassStage::kChoose, "regather", kOnGraph<[](EntryGraph entry, Context context) {
-       return regather_between(regather(std::move(entry), context.split.regathered),
-                               context.conditions->layout);
+       return regather(std::move(entry), context.split.regathered);
      }>},
+    {PassStage::kChoose, "regather_between", kOnGraph<[](EntryGraph entry, Context context) {
+       return regather_between(std::move(entry), context.conditions->layout);
+     }>,
+     kOnlyImproves},
     {PassStage::kChoose, "choose_plan", kOnGraph<[](EntryGraph entry, Context context) {
        return choose_plan(std::move(entry), *context.conditions);
      }>},
