@@ -130,9 +130,9 @@ void set_depths(const PublishedRow& row, RowPlan& plan) {
 std::string RowPlan::key() const {
   std::vector<std::string> sets = model.sets;
   replace_set(sets, kDepth, 0);
-  return fmt::format("{} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "), model.dtype.value_or(""),
-                     gradients, flags.mesh.value_or(""), flags.layout.value_or(""), rounds,
-                     fmt::join(depths, "/"));
+  return fmt::format("{} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
+                     model.dtype.value_or(""), gradients, fmt::join(model.without_passes, " "),
+                     flags.mesh.value_or(""), flags.layout.value_or(""), rounds, fmt::join(depths, "/"));
 }
 
 ModelOptions RowPlan::at_depth(size_t index) const {
@@ -149,6 +149,7 @@ RowPlan planned(const PublishedRow& row) {
   if (row.recompute == RowRecompute::kFull) plan.model.sets.push_back("recompute=1");
   if (row.recompute == RowRecompute::kSelective) plan.model.sets.push_back("recompute_scores=1");
   plan.model.dtype = row.dtype == "f16" ? "bf16" : row.dtype;
+  plan.model.without_passes = row.without_passes;
   if (row.gradients != plan.model.dtype) plan.gradients = row.gradients;
   if (!row.mesh.empty()) plan.flags.mesh = row.mesh;
   if (const std::string layout = layout_of(row); !layout.empty()) plan.flags.layout = layout;

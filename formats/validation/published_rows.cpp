@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/compile/pipeline.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/csv_reader.h"
 #include "formats/json/schema_parts.h"
@@ -139,6 +140,25 @@ RowColumn stages_column() {
           [](const PublishedRow& row) { return fmt::format("{}", fmt::join(row.stages, " ")); }};
 }
 
+RowColumn passes_column() {
+  return {"without_passes",
+          "passes of the compiler that are left out, as by --without-pass, with blanks between them: the "
+          "software that ran the row does nothing like them",
+          text(),
+          [](PublishedRow& row, const std::string& field) {
+            row.without_passes = words_of(field);
+            const std::vector<std::string>& known = improving_passes();
+            for (const std::string& word : row.without_passes) {
+              if (std::find(known.begin(), known.end(), word) != known.end()) continue;
+              const std::string near = did_you_mean(word, known);
+              return fmt::format("'{}' is no pass that can be left out{}", word,
+                                 near.empty() ? "" : " (" + near + ")");
+            }
+            return std::string();
+          },
+          [](const PublishedRow& row) { return fmt::format("{}", fmt::join(row.without_passes, " ")); }};
+}
+
 constexpr int64_t kMost = 1'000'000'000;
 
 const std::vector<RowColumn> kColumns = {
@@ -169,6 +189,7 @@ const std::vector<RowColumn> kColumns = {
         "recompute",
         "what the backward pass computes again: none (the default), selective (the scores of "
         "attention) or full (each layer)"),
+    passes_column(),
     sequence_column(),
     stages_column(),
     text_column<&PublishedRow::schedule>("schedule", "of the stages: 1f1b (the default)"),

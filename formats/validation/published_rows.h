@@ -62,6 +62,7 @@ struct RowModel {
   std::string dtype = "f32";
   std::string gradients;  // "": as `dtype` has them
   RowRecompute recompute = RowRecompute::kNone;
+  std::vector<std::string> without_passes;  // that the software has no counterpart of
 };
 
 /// The devices of a run, and how they share the work.

@@ -33,16 +33,17 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
   const RowFiles files;
   const std::vector<PublishedRow> rows = files.rows(
       "# who measured it, and when\n"
-      "id,source,set,seconds,stages,status,sequence_parallel,memory_bytes\n"
+      "id,source,set,seconds,stages,status,sequence_parallel,memory_bytes,without_passes\n"
       "# a run that failed\n"
-      "a,paper,layers=2  batch=8,,2,failed,yes,\n"
-      "\"b, again\",paper,,1.5,7 9,,,8e9\n");
+      "a,paper,layers=2  batch=8,,2,failed,yes,,recompute_cheap fuse\n"
+      "\"b, again\",paper,,1.5,7 9,,,8e9,\n");
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].set == std::vector<std::string>{"layers=2", "batch=8"});
   CHECK(rows[0].status == RowStatus::kFailed);
   CHECK(!rows[0].seconds);
   CHECK(rows[0].sequence_parallel);
   CHECK(rows[0].stage_count() == 2);
+  CHECK(rows[0].without_passes == std::vector<std::string>{"recompute_cheap", "fuse"});
   CHECK(rows[0].location.line == 4);
   CHECK(rows[1].id == "b, again");
   CHECK(rows[1].seconds == 1.5);
@@ -69,6 +70,11 @@ TEST_CASE("errors of rows name the line and the column") {
         "2:0: error: column 'seconds': expected a number from 0 on, found 'nan'\n");
   CHECK(files.complaint("set\nlayers\n") ==
         "2:0: error: column 'set': 'layers' is not of the form NAME=VALUE, found 'layers'\n");
+  CHECK(
+      files.complaint("without_passes\nfuse recompute_cheep\n") ==
+      "2:0: error: column 'without_passes': 'recompute_cheep' is no pass that can be left out (did you mean "
+      "'recompute_cheap'?), found 'fuse recompute_cheep'\n");
+  CHECK(files.complaint("without_passes\npartition\n").find("'partition' is no pass") != std::string::npos);
   CHECK(files.complaint("id,id\na,b\n").find("there are several columns 'id'") != std::string::npos);
   CHECK(files.complaint("id,source\na\n").find("the line has 1 field, but the first line names 2") !=
         std::string::npos);

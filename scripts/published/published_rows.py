@@ -12,7 +12,7 @@ import sys
 
 COLUMNS = [
     "id", "source", "kind", "model", "set", "dtype", "gradients", "hardware", "devices", "mesh", "layout", "zero",
-    "microbatches", "recompute", "sequence_parallel", "stages", "chunks", "group", "status", "part", "seconds", "memory_bytes",
+    "microbatches", "recompute", "without_passes", "sequence_parallel", "stages", "chunks", "group", "status", "part", "seconds", "memory_bytes",
     "memory_kind", "stage", "split", "needs", "note",
 ]
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
