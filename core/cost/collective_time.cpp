@@ -68,26 +68,28 @@ int64_t members_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t device
   return members;
 }
 
-// A link, and how many members of a group it connects.
+// The link of a level, and how many members of a group it connects.
 struct LevelLink {
   const Link* link;
   int64_t members;
+  size_t level;
 };
 
 // The levels over which a group spreads, from that of a node on; the last one connects all members.
 std::vector<LevelLink> levels_of(const AxisList& axes, const Mesh& mesh, const Hardware& hardware) {
   const int64_t group = mesh.size(axes);
   std::vector<LevelLink> levels;
+  size_t level = 0;
   const auto add = [&](const Link& link, int64_t members) {
     const int64_t before = levels.empty() ? 1 : levels.back().members;
-    if (members > before || (members == group && levels.empty())) levels.push_back({&link, members});
+    if (members > before || (members == group && levels.empty())) levels.push_back({&link, members, level});
+    ++level;
   };
   const auto add_block = [&](const Link& link, int64_t devices) {
-    if (levels.empty() || levels.back().members < group)
-      add(link, std::min(members_in_a_node(axes, mesh, devices), group));
+    add(link, std::min(members_in_a_node(axes, mesh, devices), group));
   };
   add_block(hardware.inside ? *hardware.inside : hardware.link(mesh.names(axes)), hardware.devices_per_node);
-  for (const Level& level : hardware.wider) add_block(level.link, level.devices);
+  for (const Level& wider : hardware.wider) add_block(wider.link, wider.devices);
   if (levels.empty() || levels.back().members < group) add(hardware.link(mesh.names(axes)), group);
   return levels;
 }
@@ -136,6 +138,7 @@ CollectiveTime over_levels(const LinkUse& use, std::vector<LevelLink> levels, do
   CollectiveTime time, within;
   if (levels.size() == 1 || (facts_of(use.kind).pairwise && use.kind != CollectiveKind::kAllToAll)) {
     add_link(use, *levels.back().link, time);
+    time.level = levels.back().level;
     return time;
   }
   const LevelLink node = levels.front();
@@ -181,6 +184,15 @@ bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_
   return members_in_a_node(axes, mesh, devices_per_node) >= mesh.size(axes);
 }
 
+size_t most_networks(const Mesh& mesh, const Hardware& hardware) {
+  if (hardware.topology != Topology::kTwoLevel) return 1;
+  AxisList axes;
+  for (size_t axis = 0; axis < mesh.axes().size(); ++axis)
+    if (mesh.axes()[axis].size > 1) axes.push_back(static_cast<int>(axis));
+  if (axes.size() <= 1) return 1;  // all groups are alike
+  return levels_of(axes, mesh, hardware).back().level + 1;
+}
+
 double packing_seconds(int64_t bytes, const Hardware& hardware) {
   const auto copied = 2 * static_cast<double>(bytes);
   return copied / hardware.memory_bandwidth.at(copied) +
@@ -193,7 +205,9 @@ CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double byt
                     static_cast<double>(mesh.size(axes) - 1)};
   if (hardware.topology != Topology::kTwoLevel) return over_links(use, axes, mesh, hardware);
   CollectiveTime time;
-  add_link(use, *levels_of(axes, mesh, hardware).back().link, time);
+  const LevelLink widest = levels_of(axes, mesh, hardware).back();
+  add_link(use, *widest.link, time);
+  time.level = widest.level;
   return time;
 }
 

@@ -13,6 +13,8 @@
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.
 
+#include <cstddef>
+
 #include "core/cost/hardware.h"
 #include "core/program/program.h"
 
@@ -26,6 +28,9 @@ struct CollectiveTime {
   double ideal_s = 0;  // the bytes at the best bandwidth of the link; without those of own_s
   bool overlaps = true;
   double slows_kernels = 1, slowed_by_kernels = 1;
+  /// The widest level that its group spreads over, from 0 within a node on. Levels have networks of their own; other
+  /// topologies have one network, 0.
+  size_t level = 0;
 
   double seconds() const { return latency_s + transfer_s + own_s; }
 };
@@ -40,6 +45,9 @@ double packing_seconds(int64_t bytes, const Hardware& hardware);
 
 /// The time of all transfers of a ring, whose devices send as much as for an all_gather, each to its neighbour alone.
 CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double bytes, const Hardware& hardware);
+
+/// The groups of a mesh use the networks of so many levels at most.
+size_t most_networks(const Mesh& mesh, const Hardware& hardware);
 
 /// True if all devices of each group over `axes` have ranks of one node.
 bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node);

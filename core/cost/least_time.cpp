@@ -82,7 +82,9 @@ LeastTimes::LeastTimes(const Hardware& hardware, const Mesh& mesh)
       orders_(possible_orders(mesh, hardware)),
       read_(hardware.memory_bandwidth),
       write_(hardware.write_bandwidth.value_or(hardware.memory_bandwidth)),
-      grows_(all_grow(hardware)) {}
+      grows_(all_grow(hardware)) {
+  for (const Mesh& order : orders_) networks_ = std::max(networks_, most_networks(order, hardware));
+}
 
 double LeastTimes::memory_seconds(double bytes, bool writes) const {
   const double read = read_.seconds(bytes);
@@ -100,7 +102,7 @@ LeastTimes::Transfer LeastTimes::collective(CollectiveKind kind, const AxisList&
       time.own_s = 0;
     }
     const double own = time.overlaps ? time.own_s : time.seconds();
-    least = least_of(least, {time.seconds() - own, own});
+    least = least_of(least, {(time.seconds() - own) / static_cast<double>(networks_), own});
   }
   return *least;
 }

@@ -38,8 +38,10 @@ class LeastTimes {
   double memory_seconds(double bytes, bool writes) const;
 
   struct Transfer {
-    double network = 0;  // seconds in which kernels may run
-    double device = 0;   // seconds of the device itself
+    /// Seconds in which kernels may run. The collectives of several levels may run at the same time, so that the level
+    /// with most to do takes at least all their time over the number of levels.
+    double network = 0;
+    double device = 0;  // seconds of the device itself
   };
   /// Exactly this collective, in the best order of devices.
   Transfer collective(CollectiveKind kind, const AxisList& axes, double bytes) const;
@@ -49,6 +51,7 @@ class LeastTimes {
  private:
   const Hardware& hardware_;
   std::vector<Mesh> orders_;
+  size_t networks_ = 1;
   LeastTransfer read_, write_;
   bool grows_ = true;  // more bytes never take less time
 };

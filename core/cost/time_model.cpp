@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "core/cost/collective_time.h"
@@ -45,7 +46,26 @@ struct Priced {
   const std::vector<KernelTime>& kernels;  // by step
 };
 
-// Walks the steps with three clocks: those of the device, of the network and of the processor that issues their work.
+// The times from when on the networks of the levels are free.
+class Networks {
+ public:
+  double& of(size_t level) {
+    if (level >= free_.size()) free_.resize(level + 1, 0);
+    return free_[level];
+  }
+  double last() const { return free_.empty() ? 0 : *std::max_element(free_.begin(), free_.end()); }
+  // None that was used after `before` is free before this time.
+  void extend(const Networks& before, double time) {
+    for (size_t level = 0; level < free_.size(); ++level)
+      if (level >= before.free_.size() || free_[level] > before.free_[level])
+        free_[level] = std::max(free_[level], time);
+  }
+
+ private:
+  std::vector<double> free_;
+};
+
+// Walks the steps with the clocks of the device, of the networks and of the processor that issues their work.
 class Clocks {
  public:
   // `issue_s` is the time of the processor for each kernel and collective. `rounds` are the rounds() of a walk without
@@ -67,7 +87,7 @@ class Clocks {
       visit(s);
       cost_.steps[s].end_s = std::max(cost_.steps[s].end_s, now_);
     }
-    cost_.step_s = std::max({now_, network_, host_}) + in_.hardware.program_overhead_s;
+    cost_.step_s = std::max({now_, networks_.last(), host_}) + in_.hardware.program_overhead_s;
     cost_.roofline_s = roofline_.seconds();
     if (cost_.step_s > 0)
       cost_.efficiency = useful_seconds_at_peak(in_.mesh, in_.entry, in_.hardware) / cost_.step_s;
@@ -78,13 +98,16 @@ class Clocks {
 
  private:
   struct Round {
-    double begin, network, host;
+    double begin;
+    Networks networks;
+    double host;
   };
   struct Started {
     double ready = 0;  // the wait can't end before
     double left = 0;   // the time that the collective takes in its wait
     bool overlaps = true;
     double slows_kernels = 1, slowed_by_kernels = 1;
+    size_t level = 0;
   };
 
   void visit(size_t s) {
@@ -101,7 +124,7 @@ class Clocks {
       case StepKind::kWait:
         return wait(s);
       case StepKind::kLoop:
-        rounds_.push_back({now_, network_, host_});
+        rounds_.push_back({now_, networks_, host_});
         return;
       case StepKind::kRepeat:
         return repeat(*step.as<RepeatLoop>());
@@ -132,37 +155,48 @@ class Clocks {
     run_for(time.seconds());
   }
 
-  // Kernels that would take so long alone. While the network moves data, each of the two slows the other down.
+  // Kernels that would take so long alone. While networks move data, kernels and transfers slow each other down.
   void run_for(double seconds) {
-    for (size_t moving = 0; moving < in_flight_.size() && seconds > 0;) {
-      const Started& front = started_[in_flight_[moving]];
-      if (front.ready <= now_) {
-        in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(moving));
-        continue;
+    while (seconds > 0) {
+      std::erase_if(in_flight_, [&](size_t s) { return started_[s].ready <= now_; });
+      double slower = 1;
+      std::optional<size_t> next;  // the first to begin or to end
+      double until_next = 0;
+      for (const size_t s : in_flight_) {
+        const double until = is_moving(s) ? (started_[s].ready - now_) * started_[s].slowed_by_kernels
+                                          : cost_.steps[s].begin_s - now_;
+        if (is_moving(s)) slower = std::max(slower, started_[s].slows_kernels);
+        if (!next || until < until_next) {
+          next = s;
+          until_next = until;
+        }
       }
-      const double alone = std::clamp(cost_.steps[in_flight_[moving]].begin_s - now_, 0.0, seconds);
-      now_ += alone;
-      seconds -= alone;
-      if (seconds <= 0) return;
-      const double until_end = (front.ready - now_) * front.slowed_by_kernels,
-                   until_done = seconds * front.slows_kernels;
-      const double both = std::min(until_end, until_done);
-      seconds = until_done <= until_end ? 0 : seconds - both / front.slows_kernels;
-      now_ += both;
-      delay(moving, both - both / front.slowed_by_kernels);
-      if (until_end <= until_done) ++moving;
+      const bool is_done = !next || seconds * slower <= until_next;
+      const double both = is_done ? seconds * slower : until_next;
+      for (const size_t s : in_flight_)
+        if (is_moving(s)) delay(s, both - both / started_[s].slowed_by_kernels);
+      if (is_done) {
+        now_ += both;
+        return;
+      }
+      seconds -= both / slower;
+      now_ = is_moving(*next) ? started_[*next].ready : cost_.steps[*next].begin_s;
     }
-    now_ += seconds;
   }
 
-  // The collective at this place of those in flight, and all behind it, end so much later.
-  void delay(size_t moving, double seconds) {
-    for (size_t i = moving; i < in_flight_.size(); ++i) {
-      started_[in_flight_[i]].ready += seconds;
-      cost_.steps[in_flight_[i]].end_s = started_[in_flight_[i]].ready;
-      if (i > moving) cost_.steps[in_flight_[i]].begin_s += seconds;
+  bool is_moving(size_t s) const { return cost_.steps[s].begin_s <= now_; }
+
+  // This collective, and those behind it on its network, end so much later.
+  void delay(size_t s, double seconds) {
+    if (seconds <= 0) return;
+    bool is_behind = false;
+    for (const size_t other : in_flight_) {
+      if (started_[other].level != started_[s].level) continue;
+      if (other == s || is_behind) cost_.steps[other].end_s = started_[other].ready += seconds;
+      if (is_behind) cost_.steps[other].begin_s += seconds;
+      is_behind = is_behind || other == s;
     }
-    network_ += seconds;
+    networks_.of(started_[s].level) += seconds;
   }
 
   // Its transfers begin when the network is free. The processor issues its products, and a transfer after each but the
@@ -174,13 +208,14 @@ class Clocks {
     roofline_.operations += runs * time.product.peak_s;
     roofline_.memory += runs * static_cast<double>(time.product.bytes) / in_.hardware.memory_bandwidth.most();
     roofline_.network[in_.mesh.names(in_.entry.steps[s].as<RunRing>()->axes)] += runs * sent;
-    if (time.turn.overlaps && network_ > now_)
-      now_ = std::max(now_, network_ - time.product.seconds() / time.members);
+    double& network = networks_.of(time.turn.level);
+    if (time.turn.overlaps && network > now_)
+      now_ = std::max(now_, network - time.product.seconds() / time.members);
     issue();
     now_ = std::max(now_, host_) + time.seconds();
     host_ += 2 * (time.members - 1) * issue_s_;
     now_ = std::max(now_, host_);
-    if (time.turn.overlaps) network_ = std::max(network_, now_ - time.product.seconds() / time.members);
+    if (time.turn.overlaps) network = std::max(network, now_ - time.product.seconds() / time.members);
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].at_peak_s = runs * std::max(time.product.peak_s, sent);
     cost_.steps[s].bound =
@@ -204,9 +239,10 @@ class Clocks {
     cost_.communication_s += runs * time.seconds();
     issue();
     if (time.overlaps) {
-      cost_.steps[s].begin_s = std::max({now_, network_, host_});
-      cost_.steps[s].end_s = network_ = cost_.steps[s].begin_s + time.seconds() - time.own_s;
-      started_[s] = {network_, time.own_s, true, time.slows_kernels, time.slowed_by_kernels};
+      double& network = networks_.of(time.level);
+      cost_.steps[s].begin_s = std::max({now_, network, host_});
+      cost_.steps[s].end_s = network = cost_.steps[s].begin_s + time.seconds() - time.own_s;
+      started_[s] = {network, time.own_s, true, time.slows_kernels, time.slowed_by_kernels, time.level};
       if (time.slows_kernels > 1 || time.slowed_by_kernels > 1 || !in_flight_.empty())
         in_flight_.push_back(s);
     } else {
@@ -234,7 +270,7 @@ class Clocks {
     rounds_.pop_back();
     const int64_t times = std::max<int64_t>(in_.entry.steps[loop.begin].as<BeginLoop>()->times, 1);
     const auto more = static_cast<double>(times - 1);
-    const double length = std::max(now_, network_) - std::max(round.begin, round.network);
+    const double length = std::max(now_, networks_.last()) - std::max(round.begin, round.networks.last());
     const double first = now_ - round.begin;
     const double on_device = issue_s_ > 0 ? unissued_rounds_[loop.begin.index()] : std::max(length, first);
     const double on_host = host_ - round.host;
@@ -247,7 +283,7 @@ class Clocks {
     if (rounds_.empty()) cost_.loops.push_back({round.begin, first, each, times});
     now_ = end;
     host_ += more * on_host;
-    if (network_ > round.network) network_ = std::max(network_, now_);
+    networks_.extend(round.networks, now_);
   }
 
   const Priced in_;
@@ -259,7 +295,8 @@ class Clocks {
   std::vector<size_t>
       in_flight_;              // started collectives, from one on that slows kernels down or is slowed down
   std::vector<Round> rounds_;  // the loops around the current step
-  double now_ = 0, network_ = 0, host_ = 0;
+  double now_ = 0, host_ = 0;
+  Networks networks_;
   Roofline roofline_;
   TimeCost cost_;
 };
