@@ -127,6 +127,7 @@ constexpr Pass kPasses[] = {
      }>,
      kOnlyImproves},
     {PassStage::kLower, "schedule", kOnSteps<schedule>, kOnlyImproves},
+    {PassStage::kLower, "start_ahead", kOnSteps<start_ahead>, kOnlyImproves},
     {PassStage::kLower, "combine_reductions", kOnSteps<combine_reductions>, kOnlyImproves},
     {PassStage::kLower, "inline_loops", kOnSteps<inline_loops>},
     {PassStage::kPlace, "assign_buffers", kOnSteps<[](PartitionedEntry steps, Context context) {

@@ -166,10 +166,15 @@ class EarlyUpdates {
 // The new order of the steps, while it grows. Every step is put after those that it depends on.
 class StepOrder {
  public:
-  StepOrder(const EntryPoint& entry, const Dependencies& dependencies)
+  // `starts_ahead`: whether collectives of leaves start before they are needed.
+  StepOrder(const EntryPoint& entry, const Dependencies& dependencies, bool starts_ahead)
       : entry_(entry), dependencies_(dependencies), positions_(entry.steps.size()) {
     for (const auto& [start, collective] : dependencies.others)
       most_under_way_ = std::max(most_under_way_, 2 * collective.bytes);
+    if (!starts_ahead) {
+      next_leaf_ = dependencies.of_leaves.size();
+      return;
+    }
     for (const TimedCollective& collective : dependencies.of_leaves) {
       most_ahead_ = std::max(most_ahead_, collective.bytes);
       change_ahead_.emplace(collective.start, collective.bytes);
@@ -329,9 +334,7 @@ class StepOrder {
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   const EntryPoint& entry = partitioned.entry;
   const Dependencies dependencies = find_dependencies(entry, mesh);
-  StepOrder order(entry, dependencies);
-  order.add_starts(StepIndex());
-  order.start_ahead();
+  StepOrder order(entry, dependencies, false);
   const PerStep<bool> is_update = find_updates(entry, dependencies);
   const EarlyUpdates early(partitioned, dependencies, is_update, mesh);
   std::vector<StepIndex> updates;
@@ -347,6 +350,17 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   order.add_updates(updates);
   for (const StepIndex s : entry.steps.ids())
     if (entry.steps[s].as<AwaitCollective>()) order.add(s);
+  partitioned.entry.steps = order.steps();
+  return partitioned;
+}
+
+PartitionedEntry start_ahead(PartitionedEntry partitioned, const Mesh& mesh) {
+  const EntryPoint& entry = partitioned.entry;
+  const Dependencies dependencies = find_dependencies(entry, mesh);
+  if (dependencies.of_leaves.empty()) return partitioned;
+  StepOrder order(entry, dependencies, true);
+  order.start_ahead();
+  for (const StepIndex s : entry.steps.ids()) order.add(s);
   partitioned.entry.steps = order.steps();
   return partitioned;
 }

@@ -12,12 +12,16 @@ namespace mtfc {
 /// makes this gradient or reads the old value of the variable: gradients that wait for their updates then never take
 /// more than three times the memory of the largest one. The others run at the end, in the order in which the
 /// collectives that they need have started.
-/// Collectives that could be under way for long hold memory: those of inputs and variables, such as the all_gathers of
-/// weights that are split, which could start at once, and those with which the backward pass moves what the forward
-/// pass has kept, which could start where it begins; and those whose results are needed late, such as the
-/// reduce_scatters of gradients. Of the first two sorts, at most the bytes of the largest one are under way at a time,
-/// as results stay while they are read, and of the last, at most twice the bytes of the largest one.
-/// Collectives that work in place hold nothing.
+/// Collectives whose results are needed late, such as reduce_scatters of gradients, hold memory while they are under
+/// way: at most twice the bytes of the largest one at a time. Collectives that work in place hold nothing.
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
+
+/// Starts collectives before they are needed whose operands are there for long: those of inputs and variables, such as
+/// all_gathers of weights that are split, which could start at once, and those with which the backward pass moves
+/// what the forward pass has kept, which could start where it begins. The bytes of the largest one are under way at most,
+/// as results stay while they are read. The order of `schedule` stays otherwise.
+///
+///   a; b; start g(w); wait g; c(g)    ->    start g(w); a; b; wait g; c(g)
+PartitionedEntry start_ahead(PartitionedEntry partitioned, const Mesh& mesh);
 
 }  // namespace mtfc

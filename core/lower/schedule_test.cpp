@@ -50,7 +50,8 @@ class Steps {
   }
   std::string scheduled() && {
     std::string text;
-    for (const Step& step : schedule(std::move(made_), Mesh({{"p", 2}})).entry.steps)
+    const Mesh mesh({{"p", 2}});
+    for (const Step& step : start_ahead(schedule(std::move(made_), mesh), mesh).entry.steps)
       text += (step.kind() == StepKind::kStart  ? "start "
                : step.kind() == StepKind::kWait ? "wait "
                                                 : "") +
