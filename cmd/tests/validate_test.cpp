@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 constexpr const char* kHead =
     "id,source,kind,model,set,dtype,gradients,hardware,devices,mesh,layout,zero,microbatches,recompute,"
     "stages,chunks,"
-    "group,status,part,seconds,memory_bytes,stage,split,needs\n";
+    "group,status,part,seconds,memory_bytes,stage,split,reduction,software_s,needs\n";
 constexpr const char* kSizes = "layers={} d_model=1024 heads=16 positions=512 vocab=8192 batch={}";
 
 struct Row {
@@ -33,16 +33,17 @@ struct Row {
   int zero = 0, microbatches = 4;
   std::string recompute;
   int stages = 1, chunks = 1;
-  std::string status, part, stage, split, needs;
+  std::string status, part, stage, split, reduction, software_s, needs;
   double seconds = 1;
   int64_t memory = 1000;
 
   std::string line() const {
     return fmt::format(
-        "{},paper,{},{},{}{},{},{},a100-80g,{},\"{}\",\"{}\",{},{},{},{},{},same,{},{},{},{},{},{},{}\n", id,
-        kind, model, fmt::format(fmt::runtime(kSizes), layers, batch), more_sets, dtype, gradients, devices,
-        mesh, layout, zero, microbatches, recompute, stages, chunks, status, part, seconds, memory, stage,
-        split, needs);
+        "{},paper,{},{},{}{},{},{},a100-80g,{},\"{}\",\"{}\",{},{},{},{},{},same,{},{},{},{},{},{},{},{},{}"
+        "\n",
+        id, kind, model, fmt::format(fmt::runtime(kSizes), layers, batch), more_sets, dtype, gradients,
+        devices, mesh, layout, zero, microbatches, recompute, stages, chunks, status, part, seconds, memory,
+        stage, split, reduction, software_s, needs);
   }
 };
 
@@ -146,6 +147,28 @@ TEST_CASE("gradients in f32 are sent at twice the bytes") {
   const Json whole = only_row(row);
   const auto sent = [](const Json& found) { return found["parts_s"]["all_reduce over data"].get<double>(); };
   CHECK(sent(whole) > 1.4 * sent(half));
+}
+
+TEST_CASE("gradients that are reduced beside the last microbatch take only what is left after it") {
+  Row row;
+  row.devices = 32;
+  row.mesh = "data:16,model:2";
+  row.batch = 64;
+  const auto seconds = [&](const std::string& reduction) {
+    row.reduction = reduction;
+    return only_row(row)["predicted_s"].get<double>();
+  };
+  const double reduced = only_row(row)["parts_s"]["all_reduce over data"].get<double>();
+  const double hidden = seconds("after") - seconds("in_last");
+  CHECK(hidden > 0.1 * reduced);
+  CHECK(hidden <= reduced);
+  // A step of one microbatch hides it anyway.
+  row.microbatches = 1;
+  CHECK(seconds("after") == seconds("in_last"));
+  const double before = seconds("");
+  row.software_s = "0.25";
+  CHECK(relative(seconds(""), before + 0.25) < 1e-9);
+  CHECK(only_row(row)["parts_s"]["other software"] == 0.25);
 }
 
 TEST_CASE("a pipeline takes its bubble, and each stage its share") {

@@ -84,8 +84,8 @@ PipelineFigures pipeline_figures(const DepthFigures& depths, const Pipeline& pip
                                  const Hardware& hardware) {
   const Stages stages(depths, pipeline);
   const size_t count = pipeline.layers.size();
-  const double bytes = depths.shallow.sent_on_bytes / pipeline.sending_parts;
-  const double sends = 2 * pipeline.chunks * send_seconds(bytes, count, mesh, hardware);
+  const double sends =
+      2 * pipeline.chunks * send_seconds(depths.shallow.sent_on_bytes, count, mesh, hardware);
   PipelineFigures figures;
   double all = 0, most = 0, update = 0;
   size_t slowest = 0;

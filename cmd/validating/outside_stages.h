@@ -20,8 +20,7 @@ namespace mtfc {
 struct Pipeline {
   std::vector<double> layers;  // by stage
   double microbatches = 1;
-  double chunks = 1;         // of each stage
-  double sending_parts = 1;  // devices of a stage that send one part each of what a microbatch passes on
+  double chunks = 1;  // of each stage
 };
 
 struct PipelineFigures {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "core/cost/collective_time.h"
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
 #include "core/program/repeated_names.h"
@@ -101,6 +102,8 @@ std::string spent_on(const StepCost& step, const Mesh& mesh) {
   return step.is_product ? "products" : "other kernels";
 }
 
+constexpr double kActivationBytes = 2;  // of an element that a layer passes on
+
 // The time of a microbatch in the loop over them.
 double round_seconds(const TimeCost& time, int64_t rounds) {
   double most = 0;
@@ -116,11 +119,13 @@ ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double facto
   for (double ProgramFigures::*const figure :
        {&ProgramFigures::step_s, &ProgramFigures::round_s, &ProgramFigures::useful_s,
         &ProgramFigures::peak_bytes, &ProgramFigures::state_bytes, &ProgramFigures::gradient_bytes,
-        &ProgramFigures::sent_on_bytes})
+        &ProgramFigures::backward_s, &ProgramFigures::sent_on_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
   for (PerZone ProgramFigures::*const figure :
        {&ProgramFigures::round_zone_s, &ProgramFigures::zone_state_bytes, &ProgramFigures::zone_peak_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
+  all.reduction = reduction;
+  all.reduction.seconds = between(reduction.seconds, other.reduction.seconds, factor);
   all.once_s = between(once_s, other.once_s, factor);
   all.of_round_s = between(of_round_s, other.of_round_s, factor);
   return all;
@@ -135,8 +140,11 @@ CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t d
   const Zones zones(entry);
   for (const StepCost& step : report.steps) {
     const auto index = static_cast<size_t>(step.index);
+    const auto* started = entry.steps[index].as<StartCollective>();
     steps.push_back({index, spent_on(step, program.mesh()),
-                     rounds > 1 ? step.count.runs >= rounds : step.phase != Phase::kUpdate, zones.of(index)});
+                     rounds > 1 ? step.count.runs >= rounds : step.phase != Phase::kUpdate,
+                     step.phase == Phase::kBackward, started && reduces(started->collective.kind),
+                     zones.of(index)});
   }
   untimed.peak_bytes = static_cast<double>(report.memory.peak);
   untimed.state_bytes = static_cast<double>(report.memory.variables + report.memory.optimizer_state);
@@ -149,10 +157,10 @@ CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t d
     most = std::max(most, static_cast<double>(use.inputs[s] + use.activations[s] + use.workspace[s]));
   }
   int64_t tokens = 0;
-  for (const Binding& input : entry.inputs)
-    tokens = std::max(tokens, largest_bytes(entry, input.value, program.mesh()));
+  for (const InputDecl& input : program.inputs) tokens = std::max(tokens, elements(input.type.dims));
   if (const auto width = program.names.find("d_model"); width != program.names.end())
-    untimed.sent_on_bytes = static_cast<double>(tokens) / 4 * width->second * 2 / static_cast<double>(rounds);
+    untimed.sent_on_bytes = static_cast<double>(tokens / rounds) * width->second * kActivationBytes /
+                            static_cast<double>(program.mesh().devices());
 }
 
 ProgramFigures program_figures(const CountedProgram& counted, const Hardware& hardware) {
@@ -165,13 +173,23 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
   figures.step_s = time.step_s;
   figures.round_s = counted.rounds > 1 ? round_seconds(time, counted.rounds) : figures.step_s;
   figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
+  double kernels = 0, backward = 0;
   for (const CountedProgram::Counted& step : counted.steps) {
     const double seconds = time.steps[step.index].seconds;
     if (seconds <= 0) continue;
     (step.is_repeated ? figures.of_round_s : figures.once_s)[step.spent_on] +=
         seconds / (step.is_repeated ? rounds : 1);
     if (step.is_repeated) figures.round_zone_s[step.zone] += seconds / rounds;
+    if (step.is_repeated) (step.is_backward ? backward : kernels) += seconds;
+    if (step.is_repeated || !step.reduces || rounds <= 1) continue;
+    const Collective& over = entry.steps[step.index].collective();
+    const CollectiveTime link = collective_time(over.kind, over.axes, program.mesh(), 0, hardware);
+    Reduction& reduction = figures.reduction;
+    reduction.seconds += seconds;
+    reduction.slows_kernels = std::max(reduction.slows_kernels, link.slows_kernels);
+    reduction.slowed_by_kernels = std::max(reduction.slowed_by_kernels, link.slowed_by_kernels);
   }
+  if (backward > 0) figures.backward_s = figures.round_s * backward / (backward + kernels);
   return figures;
 }
 

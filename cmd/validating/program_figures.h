@@ -23,6 +23,12 @@ namespace mtfc {
 enum Zone { kBefore, kLayers, kBehind };
 using PerZone = std::array<double, 3>;
 
+/// The reductions of the gradients of several microbatches, once they are added up.
+struct Reduction {
+  double seconds = 0;
+  double slows_kernels = 1, slowed_by_kernels = 1;  // while both run
+};
+
 /// All figures are of one device. Those whose names speak of a round are of one microbatch.
 struct ProgramFigures {
   double step_s = 0;
@@ -35,7 +41,11 @@ struct ProgramFigures {
   double gradient_bytes = 0;      // with the copies of variables; at the peak
   PerZone zone_state_bytes = {};  // a variable that both ends use counts in both
   PerZone zone_peak_bytes = {};   // of inputs, activations and workspace, while these steps run
-  double sent_on_bytes = 0;       // the activations that a layer passes on, of a round
+  double backward_s = 0;          // of a round, its backward pass
+  Reduction reduction;
+  /// Of the activations that a layer passes on in a round, the share that one device sends: devices that hold the same
+  /// send a part each (Narayanan et al. 2021, section 4.1).
+  double sent_on_bytes = 0;
 
   /// The same with every figure f replaced by f + factor * (other.f - f).
   ProgramFigures towards(const ProgramFigures& other, double factor) const;
@@ -50,6 +60,8 @@ struct CountedProgram {
     size_t index;
     std::string spent_on;
     bool is_repeated;  // in each microbatch
+    bool is_backward;
+    bool reduces;  // over devices
     Zone zone;
   };
 

@@ -26,10 +26,19 @@ std::map<std::string, double> parts_of(const ProgramFigures& figures, double mic
   return parts;
 }
 
+// By how much a step ends earlier if gradients are reduced beside the last microbatch's backward pass.
+double hidden_reduction(const PublishedRow& row, const ProgramFigures& figures) {
+  if (row.reduction != RowReduction::kInLast) return 0;
+  const auto [seconds, slower_kernels, slower_reduction] = figures.reduction;
+  const double both = std::min(figures.backward_s * slower_kernels, seconds * slower_reduction);
+  return std::max(both / slower_kernels + both / slower_reduction - both, 0.0);
+}
+
 void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& result) {
   const ProgramFigures figures = depths.at(plan.layers);
   const auto microbatches = static_cast<double>(result.row.microbatches);
-  result.seconds = figures.step_s + (microbatches - static_cast<double>(plan.rounds)) * figures.round_s;
+  result.seconds = figures.step_s + (microbatches - static_cast<double>(plan.rounds)) * figures.round_s -
+                   hidden_reduction(result.row, figures);
   result.parts_s = parts_of(figures, microbatches, result.seconds);
   result.bytes = result.most_bytes = figures.peak_bytes;
 }
@@ -170,6 +179,10 @@ void RowPredictions::price(const RowGroup& group) {
         predict_stages(plan, depths, group.programs.front().program.mesh(), hardware, result);
       else
         predict_single(plan, depths, result);
+      if (result.row.software_s) {
+        result.seconds += *result.row.software_s;
+        result.parts_s["other software"] = *result.row.software_s;
+      }
       // The products that the run needs, at the peak of all devices of all stages.
       const double useful = result.row.part == RowExtent::kLayer
                                 ? depths.at(1).useful_s - depths.at(0).useful_s

@@ -18,8 +18,8 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
 
 /// Starts collectives before they are needed whose operands are there for long: those of inputs and variables, such as
 /// all_gathers of weights that are split, which could start at once, and those with which the backward pass moves
-/// what the forward pass has kept, which could start where it begins. The bytes of the largest one are under way at most,
-/// as results stay while they are read. The order of `schedule` stays otherwise.
+/// what the forward pass has kept, which could start where it begins. As results stay while they are read, the bytes of
+/// the largest one are under way at most. The order of `schedule` stays otherwise.
 ///
 ///   a; b; start g(w); wait g; c(g)    ->    start g(w); a; b; wait g; c(g)
 PartitionedEntry start_ahead(PartitionedEntry partitioned, const Mesh& mesh);

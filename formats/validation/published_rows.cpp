@@ -190,6 +190,14 @@ const std::vector<RowColumn> kColumns = {
         "what the backward pass computes again: none (the default), selective (the scores of "
         "attention) or full (each layer)"),
     passes_column(),
+    name_column<&PublishedRow::reduction>(
+        "reduction",
+        "of the gradients of several microbatches: after the last one (the default), or in_last, beside its "
+        "backward pass"),
+    amount_column<&PublishedRow::software_s>(
+        "software_s",
+        "the seconds of a step in which the software does what no program of "
+        "mtfc does, by a rule that the source's comment states"),
     sequence_column(),
     stages_column(),
     text_column<&PublishedRow::schedule>("schedule", "of the stages: 1f1b (the default)"),

@@ -37,6 +37,13 @@ template <>
 inline constexpr auto kEnumNames<RowMemory> = std::to_array<EnumName<RowMemory>>(
     {{RowMemory::kAllocated, "allocated"}, {RowMemory::kReserved, "reserved"}});
 
+/// The reductions of gradients that run beside kernels. mtfc reduces the gradients of several microbatches after the
+/// last one; other software, while the last one's backward pass runs.
+enum class RowReduction { kAfter, kInLast };
+template <>
+inline constexpr auto kEnumNames<RowReduction> = std::to_array<EnumName<RowReduction>>(
+    {{RowReduction::kAfter, "after"}, {RowReduction::kInLast, "in_last"}});
+
 enum class RowRecompute { kNone, kSelective, kFull };
 template <>
 inline constexpr auto kEnumNames<RowRecompute> = std::to_array<EnumName<RowRecompute>>(
@@ -63,6 +70,8 @@ struct RowModel {
   std::string gradients;  // "": as `dtype` has them
   RowRecompute recompute = RowRecompute::kNone;
   std::vector<std::string> without_passes;  // that the software has no counterpart of
+  RowReduction reduction = RowReduction::kAfter;
+  std::optional<double> software_s;  // of a step, for what no program of mtfc does
 };
 
 /// The devices of a run, and how they share the work.
