@@ -102,6 +102,17 @@ std::string spent_on(const StepCost& step, const Mesh& mesh) {
   return step.is_product ? "products" : "other kernels";
 }
 
+// True for an all_gather of a variable, or of what it is as bf16.
+bool gathers_parameter(const Program& program, const Step& step) {
+  if (step.collective().kind != CollectiveKind::kAllGather) return false;
+  std::string name = tensor_name(step.name);
+  if (name.ends_with(kAgain)) name.resize(name.size() - kAgain.size());
+  return std::any_of(program.variables.begin(), program.variables.end(),
+                     [&](const ProgramVariable& variable) {
+                       return name == variable.decl.name || name == variable.decl.name + "/bf16";
+                     });
+}
+
 constexpr double kActivationBytes = 2;  // of an element that a layer passes on
 
 // The time of a microbatch in the loop over them.
@@ -131,8 +142,8 @@ ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double facto
   return all;
 }
 
-CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t depth)
-    : program(std::move(compiled)), rounds(microbatches), layers(depth) {
+CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t depth, RowRecompute again)
+    : program(std::move(compiled)), rounds(microbatches), layers(depth), recompute(again) {
   const EntryPoint& entry = *program.find("train");
   counts = predicted_counts(program, entry);
   traffic = memory_traffic(entry, program.mesh());
@@ -144,7 +155,8 @@ CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t d
     steps.push_back({index, spent_on(step, program.mesh()),
                      rounds > 1 ? step.count.runs >= rounds : step.phase != Phase::kUpdate,
                      step.phase == Phase::kBackward, started && reduces(started->collective.kind),
-                     zones.of(index)});
+                     tensor_name(step.name).ends_with(kAgain), step.is_product || !step.axes.empty(),
+                     started && gathers_parameter(program, entry.steps[index]), zones.of(index)});
   }
   untimed.peak_bytes = static_cast<double>(report.memory.peak);
   untimed.state_bytes = static_cast<double>(report.memory.variables + report.memory.optimizer_state);
@@ -173,7 +185,7 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
   figures.step_s = time.step_s;
   figures.round_s = counted.rounds > 1 ? round_seconds(time, counted.rounds) : figures.step_s;
   figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
-  double kernels = 0, backward = 0;
+  double kernels = 0, backward = 0, unrepeated = 0;
   for (const CountedProgram::Counted& step : counted.steps) {
     const double seconds = time.steps[step.index].seconds;
     if (seconds <= 0) continue;
@@ -181,6 +193,10 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
         seconds / (step.is_repeated ? rounds : 1);
     if (step.is_repeated) figures.round_zone_s[step.zone] += seconds / rounds;
     if (step.is_repeated) (step.is_backward ? backward : kernels) += seconds;
+    if (step.is_repeated && step.is_heavy && step.zone == kLayers && step.is_backward == step.is_again)
+      unrepeated += (step.is_again ? -seconds : seconds) / rounds;
+    if (step.is_repeated && step.is_gather && step.is_again && counted.recompute == RowRecompute::kRefetched)
+      unrepeated += seconds / rounds;
     if (step.is_repeated || !step.reduces || rounds <= 1) continue;
     const Collective& over = entry.steps[step.index].collective();
     const CollectiveTime link = collective_time(over.kind, over.axes, program.mesh(), 0, hardware);
@@ -188,6 +204,12 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
     reduction.seconds += seconds;
     reduction.slows_kernels = std::max(reduction.slows_kernels, link.slows_kernels);
     reduction.slowed_by_kernels = std::max(reduction.slowed_by_kernels, link.slowed_by_kernels);
+  }
+  if (counted.recompute >= RowRecompute::kWhole) {
+    figures.step_s += rounds * unrepeated;
+    figures.round_s += unrepeated;
+    figures.round_zone_s[kLayers] += unrepeated;
+    figures.of_round_s["layers to their ends again"] = unrepeated;
   }
   if (backward > 0) figures.backward_s = figures.round_s * backward / (backward + kernels);
   return figures;

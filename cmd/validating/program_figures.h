@@ -16,6 +16,7 @@
 #include "core/cost/hardware.h"
 #include "core/cost/memory_traffic.h"
 #include "core/program/program.h"
+#include "formats/validation/published_rows.h"
 
 namespace mtfc {
 
@@ -53,7 +54,8 @@ struct ProgramFigures {
 
 /// A program whose microbatches are `rounds`, with all that prices of it for any hardware have in common.
 struct CountedProgram {
-  CountedProgram(Program program, int64_t rounds, int64_t layers);
+  /// `recompute`: if the software computes layers again beyond what the program does.
+  CountedProgram(Program program, int64_t rounds, int64_t layers, RowRecompute recompute);
 
   /// A step that may take time.
   struct Counted {
@@ -61,13 +63,17 @@ struct CountedProgram {
     std::string spent_on;
     bool is_repeated;  // in each microbatch
     bool is_backward;
-    bool reduces;  // over devices
+    bool reduces;    // over devices
+    bool is_again;   // what the forward pass has computed
+    bool is_heavy;   // a product or a collective, which no other step takes in
+    bool is_gather;  // of a parameter
     Zone zone;
   };
 
   Program program;
   int64_t rounds;
   int64_t layers;
+  RowRecompute recompute;
   std::vector<StepCount> counts;
   std::vector<std::vector<MemoryAccess>> traffic;
   std::vector<Counted> steps;

@@ -130,9 +130,10 @@ void set_depths(const PublishedRow& row, RowPlan& plan) {
 std::string RowPlan::key() const {
   std::vector<std::string> sets = model.sets;
   replace_set(sets, kDepth, 0);
-  return fmt::format("{} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
                      model.dtype.value_or(""), gradients, fmt::join(model.without_passes, " "),
-                     flags.mesh.value_or(""), flags.layout.value_or(""), rounds, fmt::join(depths, "/"));
+                     flags.mesh.value_or(""), flags.layout.value_or(""), rounds, fmt::join(depths, "/"),
+                     to_string(recompute));
 }
 
 ModelOptions RowPlan::at_depth(size_t index) const {
@@ -146,7 +147,8 @@ RowPlan planned(const PublishedRow& row) {
   RowPlan plan;
   plan.model.model = resolved_model(row);
   plan.model.sets = row.set;
-  if (row.recompute == RowRecompute::kFull) plan.model.sets.push_back("recompute=1");
+  plan.recompute = row.recompute;
+  if (row.recompute >= RowRecompute::kFull) plan.model.sets.push_back("recompute=1");
   if (row.recompute == RowRecompute::kSelective) plan.model.sets.push_back("recompute_scores=1");
   plan.model.dtype = row.dtype == "f16" ? "bf16" : row.dtype;
   plan.model.without_passes = row.without_passes;

@@ -30,6 +30,7 @@ struct RowPlan {
   std::vector<int64_t> depths;       // to compile: two, one that is the run's, or none without a depth
   int64_t rounds = 1;                // microbatches of the compiled step; of a pipeline always 2
   std::vector<double> stage_layers;  // by stage
+  RowRecompute recompute = RowRecompute::kNone;
 
   /// Plans with the same key have the same programs.
   std::string key() const;

@@ -22,7 +22,8 @@ struct Dependencies {
   std::map<ValueId, StepIndex> makers;  // of roots: the step that makes each, for collectives the wait
   std::map<StepIndex, std::vector<StepIndex>>
       starts_after;  // by step: the starts whose last operand it makes
-  // The collectives that could start at once, or as soon as the backward pass begins, in the order of the steps.
+  // The collectives that could start at once, perhaps after a step that could, or as soon as the backward pass
+  // begins, in the order of the steps.
   std::vector<TimedCollective> of_leaves;
   std::map<StepIndex, TimedCollective> others;  // by start
 
@@ -32,6 +33,16 @@ struct Dependencies {
     return at == makers.end() ? StepIndex() : at->second;
   }
 };
+
+// True for a step that can run at any time, such as the cast of a variable.
+bool reads_leaves(const EntryPoint& entry, const Dependencies& known, StepIndex s) {
+  const Step& step = entry.steps[s];
+  const bool computes =
+      step.kind() == StepKind::kKernel || step.kind() == StepKind::kFused || step.kind() == StepKind::kSlice;
+  return computes && step.phase != Phase::kUpdate &&
+         std::all_of(step.inputs.begin(), step.inputs.end(),
+                     [&](ValueId id) { return known.maker(entry, id) == StepIndex(); });
+}
 
 Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
   Dependencies found;
@@ -45,13 +56,16 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
     const Step& start = entry.steps[wait->start];
     TimedCollective collective{wait->start, s, largest_bytes(entry, entry.steps[s].outputs[0], mesh)};
     StepIndex last_maker;
+    bool is_of_leaves = true;
     for (const ValueId id : start.inputs) {
-      last_maker = std::max(last_maker, found.maker(entry, id));
+      const StepIndex made = found.maker(entry, id);
+      last_maker = std::max(last_maker, made);
+      is_of_leaves = is_of_leaves && (made == StepIndex() || reads_leaves(entry, found, made));
       collective.bytes = std::max(collective.bytes, largest_bytes(entry, id, mesh));
     }
-    collective.is_of_kept = last_maker != StepIndex() && start.phase == Phase::kBackward &&
-                            entry.steps[last_maker].phase == Phase::kForward;
-    const bool is_of_leaves = last_maker == StepIndex() || collective.is_of_kept;
+    collective.is_of_kept =
+        !is_of_leaves && start.phase == Phase::kBackward && entry.steps[last_maker].phase == Phase::kForward;
+    is_of_leaves = is_of_leaves || collective.is_of_kept;
     if (is_of_leaves)
       found.of_leaves.push_back(collective);
     else

@@ -16,10 +16,10 @@ namespace mtfc {
 /// way: at most twice the bytes of the largest one at a time. Collectives that work in place hold nothing.
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
 
-/// Starts collectives before they are needed whose operands are there for long: those of inputs and variables, such as
-/// all_gathers of weights that are split, which could start at once, and those with which the backward pass moves
-/// what the forward pass has kept, which could start where it begins. As results stay while they are read, the bytes of
-/// the largest one are under way at most. The order of `schedule` stays otherwise.
+/// Starts collectives before they are needed whose operands are there for long: those of inputs and variables, or of
+/// casts of these, such as all_gathers of weights that are split, which could start at once; and those with which the
+/// backward pass moves what the forward pass has kept, which could start where it begins. As results stay while they
+/// are read, the bytes of the largest one are under way at most. The order of `schedule` stays otherwise.
 ///
 ///   a; b; start g(w); wait g; c(g)    ->    start g(w); a; b; wait g; c(g)
 PartitionedEntry start_ahead(PartitionedEntry partitioned, const Mesh& mesh);

@@ -188,7 +188,8 @@ const std::vector<RowColumn> kColumns = {
     name_column<&PublishedRow::recompute>(
         "recompute",
         "what the backward pass computes again: none (the default), selective (the scores of "
-        "attention) or full (each layer)"),
+        "attention), full (each layer, as far as it is needed), whole (each layer to its end) or refetched "
+        "(likewise, and parameters are gathered a third time)"),
     passes_column(),
     name_column<&PublishedRow::reduction>(
         "reduction",

@@ -44,10 +44,16 @@ template <>
 inline constexpr auto kEnumNames<RowReduction> = std::to_array<EnumName<RowReduction>>(
     {{RowReduction::kAfter, "after"}, {RowReduction::kInLast, "in_last"}});
 
-enum class RowRecompute { kNone, kSelective, kFull };
+/// `kFull`: each layer as far as the backward pass needs it. `kWhole`: each layer to its end, as its last product.
+/// `kRefetched`: likewise, after which the backward pass gathers the parameters once more.
+enum class RowRecompute { kNone, kSelective, kFull, kWhole, kRefetched };
 template <>
-inline constexpr auto kEnumNames<RowRecompute> = std::to_array<EnumName<RowRecompute>>(
-    {{RowRecompute::kNone, "none"}, {RowRecompute::kSelective, "selective"}, {RowRecompute::kFull, "full"}});
+inline constexpr auto kEnumNames<RowRecompute> =
+    std::to_array<EnumName<RowRecompute>>({{RowRecompute::kNone, "none"},
+                                           {RowRecompute::kSelective, "selective"},
+                                           {RowRecompute::kFull, "full"},
+                                           {RowRecompute::kWhole, "whole"},
+                                           {RowRecompute::kRefetched, "refetched"}});
 
 /// The stage of a pipeline whose memory a row states: the one that needs most, or the first or last.
 enum class RowStage { kLargest, kFirst, kLast };

@@ -7,10 +7,10 @@ TIED = ("1B", "3B")  # their names count the embedding once
 RULE = ("times are left out where a run takes more than 1.5 times as long as one with the same or a later stage of ZeRO, and"
         " the same split of devices, would take with as many microbatches, if these took as long as its own")
 GATHER = ("after the update, ZeRO-1 of nanotron (optim/zero.py) copies one piece of each tensor from each device of the"
-          " group, one after the other, in about 9 microseconds each for a slice, a view and a copy (assumed):"
+          " group, one after the other, in about 6 microseconds each for a slice, a view and a copy (assumed):"
           " software_s; a layer has 6 tensors")
 ODD = 1.5
-PIECE_S = 9e-6
+PIECE_S = 6e-6
 TENSORS_OF_LAYER, OTHER_TENSORS = 6, 3
 
 

@@ -26,7 +26,7 @@ def megatron(row):
         "hardware": "selene",
         **rows.split_devices(data, tensor, stages),
         "microbatches": batch // (micro * data),
-        "recompute": "selective" if "selective" in words else "full" if "recompute" in words else "",
+        "recompute": "selective" if "selective" in words else "whole" if "recompute" in words else "",
         "sequence_parallel": "yes" if "+seq" in words or "tp,seq" in words else "",
         "chunks": chunks if stages > 1 and chunks > 1 else "",
         "note": "microbatches and chunks by run_table_1.sh of Megatron-LM" if is_narayanan else "",

@@ -23,7 +23,7 @@ def converted(row, index, is_single):
         "hardware": "a100-hdr4",
         **rows.split_devices(data, tensor, stages),
         "microbatches": batch // (micro * data),
-        "recompute": "full",
+        "recompute": "whole",
         "group": f"{layers}x{d_model}-{batch}",
         "seconds": round(float(number["iteration time (ms)"]) / 1000, 6),
         "split": rows.split_of(index),
