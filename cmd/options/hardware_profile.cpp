@@ -64,6 +64,26 @@ std::string near_profile(const std::string& name, const std::vector<std::string>
   return did_you_mean(name, alike);
 }
 
+ProfileFile profile_file(const std::string& name) {
+  if (name == "-") return {read_text(name, "hardware profile"), "<stdin>"};
+  if (is_file(name)) return {read_text(name, "hardware profile"), name};
+  const std::vector<std::string> names = bundled_profiles();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    const std::string near = near_profile(name, names);
+    throw UserError(fmt::format("there is no hardware profile '{}'", name),
+                    near.empty() ? fmt::format("bundled profiles are {}; a file's name must end in .json",
+                                               fmt::join(names, ", "))
+                                 : near);
+  }
+  return {read_text(bundled_path(name), "hardware profile"), bundled_path(name)};
+}
+
+// The profile that `base` names in a file: a bundled one, or a file whose path is relative to the folder of that file.
+ProfileFile base_profile(const std::string& name, const std::string& file) {
+  if (name == "-" || !is_file(name)) return profile_file(name == "-" ? "./-" : name);
+  return profile_file((fs::path(file).parent_path() / name).lexically_normal().string());
+}
+
 }  // namespace
 
 std::vector<std::string> bundled_profiles() {
@@ -97,10 +117,6 @@ std::optional<Hardware> hardware_profile(const std::optional<std::string>& name)
   return hardware_profile(*name);
 }
 
-Hardware hardware_profile(const std::string& name) {
-  return parsed_profile(name, profile_text(name));
-}
-
 void require_one_reader(const std::optional<std::string>& hardware, const std::string& model,
                         const std::optional<std::string>& layout) {
   if (hardware != "-") return;
@@ -109,17 +125,13 @@ void require_one_reader(const std::optional<std::string>& hardware, const std::s
   if (layout == "-") throw UserError(fmt::format(fmt::runtime(text), "layout"));
 }
 
+Hardware hardware_profile(const std::string& name) {
+  const ProfileFile found = profile_file(name);
+  return read_hardware(found.text, found.file, base_profile);
+}
+
 std::string profile_text(const std::string& name) {
-  if (is_file(name)) return read_text(name, "hardware profile");
-  const std::vector<std::string> names = bundled_profiles();
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    const std::string near = near_profile(name, names);
-    throw UserError(fmt::format("there is no hardware profile '{}'", name),
-                    near.empty() ? fmt::format("bundled profiles are {}; a file's name must end in .json",
-                                               fmt::join(names, ", "))
-                                 : near);
-  }
-  return read_text(bundled_path(name), "hardware profile");
+  return exact_hardware_json(hardware_profile(name));
 }
 
 std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware, const Mesh& mesh) {
@@ -170,10 +182,6 @@ std::optional<Diagnostic> unmeasured_links_warning(const Hardware& hardware,
   for (const Layout& layout : layouts)
     if (std::optional<Diagnostic> warning = unmeasured_links_warning(hardware, layout.mesh)) return warning;
   return std::nullopt;
-}
-
-Hardware parsed_profile(const std::string& name, const std::string& text) {
-  return read_hardware(text, name == "-" ? "<stdin>" : is_file(name) ? name : bundled_path(name));
 }
 
 }  // namespace mtfc

@@ -37,9 +37,8 @@ void require_one_reader(const std::optional<std::string>& hardware, const std::s
 /// Reads the bundled profile of that name, or a file: a name with a '/' or that ends in .json, or `-` for standard
 /// input. Throws UserError.
 Hardware hardware_profile(const std::string& name);
-/// Returns the text of that profile. parsed_profile(name, profile_text(name)) is hardware_profile(name).
+/// Returns a text that read_hardware() reads as that profile, without any other file.
 std::string profile_text(const std::string& name);
-Hardware parsed_profile(const std::string& name, const std::string& text);
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);
 
 /// `'local' is an invented core; ...` and which profiles have more, if the profile is the invented one, and `available`

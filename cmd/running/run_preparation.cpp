@@ -19,6 +19,7 @@
 #include "core/cost/cost.h"
 #include "core/model/cross_entropy.h"
 #include "core/model/entry_points.h"
+#include "formats/hardware/hardware_reader.h"
 
 namespace mtfc {
 namespace {
@@ -83,7 +84,7 @@ Defaults RunPreparation::defaults() {
 Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>& warnings) {
   sets_ = all_settings(sources.defaults.sets, options_.model.sets);
   dtype_ = dtype_of(sources, options_.model);
-  if (!options_.hardware.empty()) hardware_ = parsed_profile(options_.hardware, sources.hardware_text);
+  if (!options_.hardware.empty()) hardware_ = read_hardware(sources.hardware_text, options_.hardware);
   const bool exports = !options_.exports.target.empty();
   const auto sees = [&](const Model& model) {
     loss_ = {mean_cross_entropy(model), model.decode.has_value()};

@@ -106,7 +106,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 }
 
 bool is_profile(const std::string& example) {
-  return example.find("\"flops\"") != std::string::npos;
+  return example.find("\"flops\"") != std::string::npos || example.find("\"base\"") != std::string::npos;
 }
 
 }  // namespace
@@ -169,11 +169,15 @@ TEST_CASE(
   for (const std::string& example : examples_of_reference())
     if (is_profile(example)) texts.push_back(example);
   REQUIRE(profiles.size() >= 8);
-  REQUIRE(texts.size() == profiles.size() + 3);
+  REQUIRE(texts.size() == profiles.size() + 4);
+  const FindProfile find = [&](const std::string& name, const std::string&) {
+    if (name == "box.json") return ProfileFile{texts[profiles.size() + 2], name};
+    return ProfileFile{contents(kSource / "models" / "hardware" / (name + ".json")), name};
+  };
   for (const std::string& text : texts) {
     CAPTURE(text);
     judge.add(text);
-    judge.add(hardware_json(read_hardware(text, "profile")));
+    judge.add(hardware_json(read_hardware(text, "profile", find)));
   }
   judge.require_valid();
 }
@@ -271,6 +275,8 @@ TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc r
   const std::string rate = R"("latency_s": 0, "bytes_per_s": 1)";
   const std::vector<std::pair<std::string, std::string>> mistakes = {
       {"", R"({"name": "a"})"},
+      {"/base", R"({"name": "a", "base": 1})"},
+      {"/factors", with(R"("factors": {"memory_bytes": 2})")},
       {"", with(R"("colour": "red")")},
       {"/name", with(R"("name": 1)")},
       {"/overlap", with(R"("overlap": 1.5)")},

@@ -8,6 +8,12 @@ constexpr std::string_view kBytes = "bytes", kBytesPerSecond = "bytes per second
 const HardwareKey<Hardware> kHardwareKeys[] = {
     {"name", true, &Hardware::name, ""},
     {"doc", false, &Hardware::doc, ""},
+    {"base", false, HardwarePart::kBase,
+     "the profile, bundled or a file beside this one, that has all values that this one does not state"},
+    {"factors", false, HardwarePart::kFactors,
+     "by which values of the base are multiplied, by their paths, such as axes/*/bytes_per_s; a curve or a "
+     "table is "
+     "multiplied as a whole"},
     {"ranks", false, CountField<Hardware>{&Hardware::ranks},
      "the ranks with which the profile was measured; one rank cannot measure the links between ranks"},
     {"threads_per_rank", false, CountField<Hardware>{&Hardware::threads_per_rank},

@@ -47,6 +47,8 @@ struct OptionalCurveField {
 /// Values with a form of their own.
 enum class HardwarePart {
   kNote /* text that is not kept */,
+  kBase /* the profile that has all other values */,
+  kFactors /* of the base's values */,
   kFlops,
   kEfficiency,
   kAxes,

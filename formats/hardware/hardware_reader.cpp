@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/cost/hardware_keys.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
 #include "core/program/program.h"
+#include "formats/hardware/profile_numbers.h"
 #include "formats/hardware/profile_values.h"
 #include "formats/json/cursor.h"
 
@@ -82,6 +84,10 @@ void read_part(const Cursor& at, HardwarePart part, Rate& rate);
 void read_part(const Cursor& at, HardwarePart part, Link& link);
 void read_part(const Cursor& at, HardwarePart part, Hardware& hardware);
 
+// An object that the profile states alone must have the required keys; one whose other values are those of the base
+// need not.
+enum class Extent { kWhole, kChanges };
+
 // By the type of the member; a HardwarePart goes to the overload of read_part for its owner.
 template <typename Owner>
 struct FieldReader {
@@ -100,10 +106,12 @@ struct FieldReader {
 };
 
 template <typename Owner>
-void read_fields(const Cursor& at, std::span<const HardwareKey<Owner>> keys, Owner& owner) {
-  for (const HardwareKey<Owner>& key : keys)
-    if (const auto value = key.required ? at.require(key.name) : at.find(key.name))
+void read_fields(const Cursor& at, std::span<const HardwareKey<Owner>> keys, Extent extent, Owner& owner) {
+  for (const HardwareKey<Owner>& key : keys) {
+    const bool is_needed = key.required && extent == Extent::kWhole;
+    if (const auto value = is_needed ? at.require(key.name) : at.find(key.name))
       std::visit(FieldReader<Owner>{*value, owner}, key.field);
+  }
 }
 
 std::vector<std::string> names_of_rate() {
@@ -112,15 +120,16 @@ std::vector<std::string> names_of_rate() {
   return names;
 }
 
-Link read_link(const Cursor& at, std::vector<std::string> further_keys = {}) {
-  Link link;
+// Changes the link, or makes one.
+void read_link(const Cursor& at, Extent extent, Link& link, std::vector<std::string> further_keys = {}) {
   std::vector<std::string> names = std::move(further_keys);
   append_key_names(rate_keys(), false, names);
   append_key_names(link_keys(), false, names);
-  if (!at.check_keys(names)) return link;
-  read_fields<Rate>(at, rate_keys(), link);
-  read_fields(at, link_keys(), link);
-  return link;
+  if (!at.check_keys(names)) return;
+  // The rates of single kinds are those of another link if the rate of all is.
+  if (at.find("bytes_per_s")) link.collectives.clear();
+  read_fields<Rate>(at, rate_keys(), extent, link);
+  read_fields(at, link_keys(), extent, link);
 }
 
 void read_part(const Cursor&, HardwarePart, Rate&) {
@@ -134,9 +143,11 @@ void read_part(const Cursor& at, HardwarePart part, Link& link) {
   }
   check_invariant(part == HardwarePart::kCollectives, "a link has an unknown part");
   if (!at.check_keys(enum_names<CollectiveKind>())) return;
-  for (const NamedCursor& kind : at.members())
-    if (kind.value.check_keys(names_of_rate()))
-      read_fields(kind.value, rate_keys(), link.collectives[kind.key]);
+  for (const NamedCursor& kind : at.members()) {
+    if (!kind.value.check_keys(names_of_rate())) continue;
+    const auto [rate, is_new] = link.collectives.try_emplace(kind.key);
+    read_fields(kind.value, rate_keys(), is_new ? Extent::kWhole : Extent::kChanges, rate->second);
+  }
 }
 
 void read_flops(const Cursor& at, Hardware& hardware) {
@@ -202,6 +213,8 @@ void read_efficiency(const Cursor& at, Hardware& hardware) {
                       fmt::format("'{}' is neither an operation nor a class of kernels", kernel.key),
                       near.empty() ? fmt::format("classes are {}", fmt::join(kernel_classes(), ", ")) : near);
     }
+    hardware.tables.erase(kernel.key);
+    hardware.efficiency.erase(kernel.key);
     const std::vector<std::string> dims = table_dims(kernel.key);
     if (kernel.value.is(JsonKind::kObject) && !dims.empty())
       hardware.tables[kernel.key] = share_table(kernel.value, dims);
@@ -220,9 +233,11 @@ void require_kind(const Cursor& at, const std::string& expected) {
 void read_levels(const Cursor& at, Hardware& hardware) {
   if (!at.check_keys({"kind", "levels"})) return;
   require_kind(at, "levels");
+  hardware.inside.reset();
   int64_t devices = 1;
   for (const Cursor& item : at.find("levels")->items("a list of levels")) {
-    const Link link = read_link(item, {"devices"});
+    Link link;
+    read_link(item, Extent::kWhole, link, {"devices"});
     const auto count = item.require("devices");
     const int64_t inner = std::exchange(devices, count ? count_of(*count) : devices + 1);
     if (count && devices <= inner)
@@ -240,15 +255,24 @@ void read_levels(const Cursor& at, Hardware& hardware) {
 }
 
 void read_topology(const Cursor& at, Hardware& hardware) {
+  const bool has_nodes = hardware.topology == Topology::kTwoLevel;
+  hardware.wider.clear();
   if (at.is(JsonKind::kObject)) {
     hardware.topology = Topology::kTwoLevel;
     if (at.find("levels")) return read_levels(at, hardware);
     if (!at.check_keys({"kind", "devices_per_node", "inside"})) return;
     require_kind(at, "two_level");
-    if (const auto count = at.require("devices_per_node")) hardware.devices_per_node = count_of(*count);
-    if (const auto inside = at.find("inside")) hardware.inside = read_link(*inside);
+    if (const auto count = has_nodes ? at.find("devices_per_node") : at.require("devices_per_node"))
+      hardware.devices_per_node = count_of(*count);
+    if (const auto inside = at.find("inside")) {
+      const Extent extent = hardware.inside ? Extent::kChanges : Extent::kWhole;
+      if (!hardware.inside) hardware.inside.emplace();
+      read_link(*inside, extent, *hardware.inside);
+    }
     return;
   }
+  hardware.devices_per_node = 1;
+  hardware.inside.reset();
   const auto name = at.string("a topology");
   if (!name) return;
   const std::vector<std::string> names = plain_topologies();
@@ -262,8 +286,10 @@ void read_topology(const Cursor& at, Hardware& hardware) {
 }
 
 void read_axes(const Cursor& at, Hardware& hardware) {
-  for (const NamedCursor& axis : at.members("an object {axis: link}"))
-    hardware.axes[axis.key] = read_link(axis.value);
+  for (const NamedCursor& axis : at.members("an object {axis: link}")) {
+    const auto [link, is_new] = hardware.axes.try_emplace(axis.key);
+    read_link(axis.value, is_new ? Extent::kWhole : Extent::kChanges, link->second);
+  }
 }
 
 void read_part(const Cursor& at, HardwarePart part, Hardware& hardware) {
@@ -279,6 +305,10 @@ void read_part(const Cursor& at, HardwarePart part, Hardware& hardware) {
     case HardwarePart::kSources:
       for (const NamedCursor& source : at.members("an object {path of a value: its origin}"))
         hardware.sources[source.key] = source.value.string().value_or("");
+      return;
+    case HardwarePart::kBase:  // ProfileReader reads it before all else
+      return;
+    case HardwarePart::kFactors:  // likewise
       return;
     case HardwarePart::kCollectives:
     case HardwarePart::kNote:
@@ -306,27 +336,145 @@ void check_sources(const Cursor& root, const Hardware& hardware) {
   }
 }
 
-}  // namespace
+// Whether the file has a value at the path, such as "topology/levels/0/devices".
+bool states(const JsonValue& value, std::string_view path) {
+  const size_t end = std::min(path.find('/'), path.size());
+  const std::string part(path.substr(0, end));
+  const JsonValue* next = value.kind == JsonKind::kObject ? value.find(part) : nullptr;
+  if (!next) return false;
+  if (end == path.size() || next->kind != JsonKind::kObject) return true;
+  return states(*next, path.substr(end + 1));
+}
 
-Hardware read_hardware(std::string_view text, const std::string& file) {
-  DiagnosticSink sink;
-  std::vector<Diagnostic> none;
-  const JsonValue json = parse_json(text, file);
-  const Cursor root(json, file, sink);
-  Hardware hardware;
-  if (root.find("mtfc") || root.find("rules") || root.find("mtfc_program")) {
-    root.error("this is not a hardware profile", "`mtfc schema hardware` describes one");
-  } else {
+// By path.
+using Factors = std::map<std::string, double>;
+
+// The factors of values of the base. One that this file states as well has no factor.
+Factors read_factors(const Cursor& root, const Hardware& base) {
+  Factors factors;
+  const auto at = root.find("factors");
+  if (!at) return factors;
+  std::vector<std::string> known;
+  for (const ProfileValue& value : profile_values(base)) known.push_back(value.path);
+  for (const NamedCursor& factor : at->members("an object {path of a value of the base: factor}")) {
+    factors[factor.key] = number_above_zero(factor.value).value_or(1);
+    if (std::find(known.begin(), known.end(), factor.key) == known.end()) {
+      const std::string near = did_you_mean(factor.key, known);
+      root.sink().error(factor.key_location,
+                        fmt::format("'{}' is the path of no value of the base", factor.key),
+                        near.empty() ? "a path is as in efficiency/einsum or axes/*/bytes_per_s" : near);
+    } else if (states(root.value(), factor.key)) {
+      factor.value.error("the profile states this value itself", "a factor is for a value of the base");
+    }
+  }
+  return factors;
+}
+
+Hardware multiplied(const Hardware& base, const Factors& factors, const std::string& file) {
+  if (factors.empty()) return base;
+  std::string text = exact_hardware_json(base);
+  for (const auto& [path, factor] : factors) text = scaled_profile(text, path, factor);
+  return read_hardware(text, file);
+}
+
+// Gives each value that is as in the base the source that it has there. Single paths name them, since a shorter one of
+// the base would cover values of this file too. The source of a multiplied value says what is multiplied.
+void inherit_sources(const JsonValue& json, const Hardware& base, const Factors& factors,
+                     Hardware& hardware) {
+  std::map<std::string, std::string> own;
+  for (const ProfileValue& value : profile_values(hardware)) own[value.path] = value.source;
+  for (const ProfileValue& value : profile_values(base)) {
+    const auto at = own.find(value.path);
+    if (at == own.end() || states(json, value.path)) continue;
+    if (const auto factor = factors.find(value.path); factor != factors.end())
+      hardware.sources[value.path] =
+          fmt::format("{}; times {:.4g}, {}", value.source.empty() ? "no source" : value.source,
+                      factor->second, at->second.empty() ? "no source" : at->second);
+    else if (!value.is_default && !value.source.empty())
+      hardware.sources.try_emplace(value.path, value.source);
+  }
+}
+
+// Reads files and what they start from.
+class ProfileReader {
+ public:
+  explicit ProfileReader(const FindProfile& find) : find_(find) {}
+
+  Hardware read(std::string_view text, const std::string& file) {
+    DiagnosticSink sink;
+    std::vector<Diagnostic> none;
+    const JsonValue json = parse_json(text, file);
+    const Cursor root(json, file, sink);
+    Hardware hardware;
+    if (root.find("mtfc") || root.find("rules") || root.find("mtfc_program"))
+      root.error("this is not a hardware profile", "`mtfc schema hardware` describes one");
+    else
+      hardware = read_profile(root);
+    sink.finish(none);
+    return hardware;
+  }
+
+ private:
+  Hardware read_profile(const Cursor& root) {
     std::vector<std::string> names;
     append_key_names(hardware_keys(), false, names);
-    if (root.check_keys(names)) read_fields(root, hardware_keys(), hardware);
-    if (!sink.failed()) check_sources(root, hardware);
-    const auto reserved = root.find("reserved_bytes");
-    if (reserved && !sink.failed() && hardware.reserved_bytes >= hardware.memory_bytes)
-      reserved->error("all memory of a device is reserved", "\"memory_bytes\" has what programs use as well");
+    if (!root.check_keys(names)) return {};
+    const std::optional<Hardware> base = read_base(root);
+    if (root.find("base") && !base) return {};
+    if (const auto factors = root.find("factors"); factors && !base)
+      factors->error("factors multiply the values of a base, and the profile has none", "\"base\" names one");
+    const Factors factors = base ? read_factors(root, *base) : Factors();
+    if (root.sink().failed()) return {};
+    Hardware hardware = base ? multiplied(*base, factors, root.file()) : Hardware();
+    hardware.name = hardware.doc = "";
+    hardware.sources.clear();
+    if (base) root.require("name");
+    read_fields(root, hardware_keys(), base ? Extent::kChanges : Extent::kWhole, hardware);
+    if (root.sink().failed()) return hardware;
+    check_sources(root, hardware);
+    if (base) inherit_sources(root.value(), *base, factors, hardware);
+    if (hardware.reserved_bytes > 0 && hardware.reserved_bytes >= hardware.memory_bytes)
+      root.find("reserved_bytes")
+          .value_or(root)
+          .error("all memory of a device is reserved", "\"memory_bytes\" has what programs use as well");
+    return hardware;
   }
-  sink.finish(none);
-  return hardware;
+
+  // nullopt if there is none, or, with an error, if it can't be had.
+  std::optional<Hardware> read_base(const Cursor& root) {
+    const auto at = root.find("base");
+    const auto name = at ? at->string("the name of a profile") : std::nullopt;
+    if (!name) return std::nullopt;
+    files_.push_back(root.file());
+    ProfileFile found;
+    try {
+      found = find_(*name, root.file());
+    } catch (const UserError& error) {
+      at->error(error.diagnostics().front().message, error.diagnostics().front().hint);
+      return std::nullopt;
+    }
+    if (const auto open = std::find(files_.begin(), files_.end(), found.file); open != files_.end()) {
+      at->error("the profile starts from itself",
+                open + 1 == files_.end()
+                    ? ""
+                    : fmt::format("by way of {}", fmt::join(open + 1, files_.end(), ", ")));
+      return std::nullopt;
+    }
+    return read(found.text, found.file);
+  }
+
+  const FindProfile& find_;
+  std::vector<std::string> files_;  // those that are being read
+};
+
+}  // namespace
+
+Hardware read_hardware(std::string_view text, const std::string& file, const FindProfile& find) {
+  return ProfileReader(find).read(text, file);
+}
+
+ProfileFile no_profile(const std::string& name, const std::string&) {
+  throw UserError(fmt::format("there is no hardware profile '{}'", name));
 }
 
 }  // namespace mtfc

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <map>
 
 #include "core/diagnostics/error.h"
 #include "core/testing/checkout.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/hardware/profile_values.h"
 
 namespace mtfc::hardware_reader_test {
@@ -29,6 +29,12 @@ std::string profile(const std::string& more, const std::string& axes = "{}") {
   return fmt::format(R"({{"name": "a", "flops": {{"f32": 1}}, "memory_bytes": 1, "memory_bandwidth": 1,
 "axes": {}{}{}}})",
                      axes, more.empty() ? "" : ",\n", more);
+}
+
+ProfileFile bundled_profile(const std::string& name, const std::string&) {
+  const std::filesystem::path file =
+      std::filesystem::path(kSourceFolder) / "models/hardware" / (name + ".json");
+  return {contents(file), file.string()};
 }
 
 }  // namespace
@@ -106,14 +112,13 @@ TEST_CASE("the bundled profiles are read, and named as their files") {
   size_t count = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(kSourceFolder) / "models/hardware")) {
-    std::stringstream text;
-    text << std::ifstream(entry.path()).rdbuf();
-    const Hardware hardware = read_hardware(text.str(), entry.path().string());
+    const Hardware hardware = read_hardware(contents(entry.path()), entry.path().string(), bundled_profile);
     CHECK(hardware.name == entry.path().stem().string());
     CHECK(hardware.axes.count("*") == 1);
     CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
     for (const ProfileValue& value : profile_values(hardware))
-      CHECK_MESSAGE((value.is_default || !value.source.empty()),
+      CHECK_MESSAGE((value.is_default ||
+                     (!value.source.empty() && value.source.find("no source") == std::string::npos)),
                     hardware.name << " has no source of " << value.path);
     ++count;
   }
@@ -202,6 +207,57 @@ TEST_CASE("levels of links come back from their own JSON, and two of them are a 
   CHECK(complaint(profile(R"("topology": {"kind": "levels", "levels": []})")) ==
         "h.json:3:42: error: /topology/levels: the list has no levels (the first is that of the devices of a "
         "node)");
+}
+
+TEST_CASE("a profile has the values of its base, number by number, but those that it states") {
+  const std::string box =
+      R"({"name": "box", "doc": "a box", "flops": {"f32": 1, "bf16": 2}, "memory_bytes": 8,
+    "memory_bandwidth": [[1, 2], [3, 4]], "issue_s": 5, "efficiency": {"einsum": 0.5, "gelu": 0.25},
+    "axes": {"*": {"latency_s": 6, "bytes_per_s": 7, "collectives": {"all_reduce": {"latency_s": 8, "bytes_per_s": 9}}}},
+    "topology": {"kind": "two_level", "devices_per_node": 4, "inside": {"latency_s": 1, "bytes_per_s": 2,
+      "collectives": {"all_reduce": {"latency_s": 8, "bytes_per_s": 9}}}},
+    "sources": {"flops": "sheet", "efficiency": "measured", "axes": "assumed", "topology": "assumed"}})";
+  const std::map<std::string, std::string> files = {
+      {"box", box}, {"faster", R"({"name": "faster", "base": "box", "flops": {"bf16": 3},
+        "efficiency": {"einsum": {"m": [1, 2], "share": [0.5, 1]}}, "axes": {"*": {"bytes_per_s": 10}},
+        "topology": {"kind": "two_level", "inside": {"fixed_s": 3}}, "sources": {"efficiency/einsum": "a table"}})"}};
+  const FindProfile find = [&](const std::string& name, const std::string&) {
+    return ProfileFile{files.at(name), name};
+  };
+  // What the profile is when it is written out.
+  CHECK(read_hardware(files.at("faster"), "faster", find) == read_hardware(R"({"name": "faster",
+    "flops": {"f32": 1, "bf16": 3}, "memory_bytes": 8, "memory_bandwidth": [[1, 2], [3, 4]], "issue_s": 5,
+    "efficiency": {"einsum": {"m": [1, 2], "share": [0.5, 1]}, "gelu": 0.25},
+    "axes": {"*": {"latency_s": 6, "bytes_per_s": 10}},
+    "topology": {"kind": "two_level", "devices_per_node": 4, "inside": {"latency_s": 1, "bytes_per_s": 2, "fixed_s": 3,
+      "collectives": {"all_reduce": {"latency_s": 8, "bytes_per_s": 9}}}},
+    "sources": {"flops/f32": "sheet", "efficiency/einsum": "a table", "efficiency/gelu": "measured",
+      "axes/*/latency_s": "assumed", "topology/devices_per_node": "assumed",
+      "topology/inside/latency_s": "assumed", "topology/inside/bytes_per_s": "assumed",
+      "topology/inside/collectives/all_reduce/latency_s": "assumed",
+      "topology/inside/collectives/all_reduce/bytes_per_s": "assumed"}})",
+                                                                           "whole"));
+  const Hardware half = read_hardware(R"({"name": "half", "base": "faster",
+    "factors": {"efficiency/einsum": 0.5, "axes/*/bytes_per_s": 3, "memory_bandwidth": 2},
+    "sources": {"axes": "three links", "efficiency": "fitted"}})",
+                                      "half", find);
+  CHECK(half.tables.at("einsum").shares == std::vector{0.25, 0.5});
+  CHECK(half.link("*").bytes_per_s.at(1) == 30);
+  CHECK(half.memory_bandwidth.points() == std::vector<std::pair<double, double>>{{1, 4}, {3, 8}});
+  CHECK(half.sources.at("efficiency/einsum") == "a table; times 0.5, fitted");
+  CHECK(half.sources.at("efficiency/gelu") == "measured");
+  CHECK(half.sources.at("axes/*/bytes_per_s") == "no source; times 3, three links");
+  CHECK(half.sources.at("axes/*/latency_s") == "assumed");
+  const auto with = [&](const std::string& more) {
+    return read_hardware(R"({"name": "a", "base": "faster", )" + more + "}", "a", find);
+  };
+  const Hardware levels = with(R"("topology": {"kind": "levels", "levels": [
+    {"devices": 2, "latency_s": 1, "bytes_per_s": 1}, {"devices": 8, "latency_s": 1, "bytes_per_s": 1}]})");
+  CHECK(levels.devices_per_node == 2);
+  CHECK(levels.wider.size() == 1);
+  CHECK(levels.inside->collectives.empty());
+  CHECK_FALSE(with(R"("topology": "ring")").inside.has_value());
+  CHECK(with(R"("efficiency": {"einsum": 1})").tables.empty());
 }
 
 TEST_CASE("a device has memory that is not reserved") {

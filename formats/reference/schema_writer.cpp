@@ -255,22 +255,29 @@ void add_properties(std::span<const HardwareKey<Owner>> keys, Json& properties) 
     properties[std::string(key.name)] = std::visit(FieldSchema{std::string(key.doc)}, key.field);
 }
 
+// The keys that objects need where no base has them.
+std::vector<std::string> required_of_rates() {
+  std::vector<std::string> required;
+  append_key_names(rate_keys(), true, required);
+  return required;
+}
+
 Json rate_schema() {
   Json properties;
   add_properties(rate_keys(), properties);
-  std::vector<std::string> required;
-  append_key_names(rate_keys(), true, required);
-  return object_schema(properties, required);
+  return object_schema(properties, {});
 }
 
 Json link_schema() {
   Json properties;
   add_properties(rate_keys(), properties);
   add_properties(link_keys(), properties);
-  std::vector<std::string> required;
-  append_key_names(rate_keys(), true, required);
-  append_key_names(link_keys(), true, required);
-  return object_schema(properties, required);
+  return object_schema(properties, {});
+}
+
+Json whole_link() {
+  return {{"required", required_of_rates()},
+          {"properties", {{"collectives", {{"additionalProperties", {{"required", required_of_rates()}}}}}}}};
 }
 
 Json flops_schema(const std::string& doc) {
@@ -306,9 +313,10 @@ Json topology_schema() {
   const Json two_level = object_schema({{"kind", {{"const", to_string(Topology::kTwoLevel)}}},
                                         {"devices_per_node", {{"type", "integer"}, {"minimum", 1}}},
                                         {"inside", link_schema()}},
-                                       {"kind", "devices_per_node"});
+                                       {"kind"});
   Json level = link_schema();
   level["properties"]["devices"] = {{"type", "integer"}, {"minimum", 1}};
+  level["required"] = required_of_rates();
   level["required"].push_back("devices");
   const Json levels = object_schema(
       {{"kind", {{"const", "levels"}}}, {"levels", {{"type", "array"}, {"minItems", 1}, {"items", level}}}},
@@ -328,6 +336,10 @@ Json part_schema(HardwarePart part, const std::string& doc) {
   switch (part) {
     case HardwarePart::kNote:
       return text("for people");
+    case HardwarePart::kBase:
+      return text(doc);
+    case HardwarePart::kFactors:
+      return map_schema(above_zero("the factor"), doc);
     case HardwarePart::kFlops:
       return flops_schema(doc);
     case HardwarePart::kEfficiency:
@@ -461,13 +473,28 @@ std::string layout_schema() {
       schema_head("mtfc layout", "Which dimensions are split over which axes of the mesh"), body, {});
 }
 
+// A profile without a base states all that a profile needs.
+Json whole_profile() {
+  std::vector<std::string> required;
+  append_key_names(hardware_keys(), true, required);
+  const Json two_level = {{"required", {"devices_per_node"}}, {"properties", {{"inside", whole_link()}}}};
+  return {{"required", required},
+          {"properties",
+           {{"factors", {{"not", Json::object()}}},
+            {"axes", {{"additionalProperties", whole_link()}}},
+            {"topology",
+             {{"if", {{"properties", {{"kind", {{"const", to_string(Topology::kTwoLevel)}}}}}}},
+              {"then", two_level}}}}}};
+}
+
 std::string hardware_schema() {
   Json properties;
   add_properties(hardware_keys(), properties);
-  std::vector<std::string> required;
-  append_key_names(hardware_keys(), true, required);
+  Json body = object_schema(properties, {"name"});
+  body["if"] = {{"required", {"base"}}};
+  body["else"] = whole_profile();
   return file_schema_text(schema_head("mtfc hardware profile", "The capabilities of a device and its links"),
-                          object_schema(properties, required), {});
+                          body, {});
 }
 
 }  // namespace mtfc

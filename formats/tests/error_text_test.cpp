@@ -1,6 +1,7 @@
 // Every folder of testdata/errors/ is a mistake and the complete text of its error: a model.json (with --set
-// arguments in sets.txt, one per line), or a layout.json and flags in mesh.txt and layout.txt, or both, and
-// expected.txt. An empty uneven.txt means --no-uneven. Files that a model includes are in the same folder.
+// arguments in sets.txt, one per line), or a layout.json and flags in mesh.txt and layout.txt, or both, or a
+// hardware.json, and expected.txt. An empty uneven.txt means --no-uneven. Files that a model includes, and profiles that
+// others start from, are in the same folder.
 
 #include <doctest/doctest.h>
 
@@ -16,6 +17,7 @@
 #include "core/compile/pipeline.h"
 #include "core/testing/checkout.h"
 #include "core/testing/scratch_folder.h"
+#include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
@@ -51,6 +53,16 @@ using Compiler = std::function<void(const Model&, const Layout&, const CompileOp
 std::string answer(const fs::path& folder, const Compiler& compiler) {
   std::vector<Diagnostic> warnings;
   try {
+    if (const auto text = text_if_any(folder / "hardware.json"))
+      read_hardware(*text, "hardware.json", [&](const std::string& name, const std::string&) {
+        const auto found = text_if_any(folder / name);
+        return found ? ProfileFile{*found, name} : no_profile(name, "");
+      });
+    if (const auto text = text_if_any(folder / "hardware.json"))
+      read_hardware(*text, "hardware.json", [&](const std::string& name, const std::string&) {
+        const auto found = text_if_any(folder / name);
+        return found ? ProfileFile{*found, name} : no_profile(name, "");
+      });
     std::optional<Model> model;
     if (const auto text = text_if_any(folder / "model.json")) {
       std::vector<std::string> sets;

@@ -47,8 +47,7 @@ std::set<std::string> names_in_table(const std::string& head, size_t first_colum
 }  // namespace
 
 TEST_CASE("the examples of the reference are read without an error or a warning") {
-  std::vector<std::string> models, layouts, programs;
-  size_t profiles = 0;
+  std::vector<std::string> models, layouts, programs, profiles;
   for (const std::string& example : examples_of_reference()) {
     CAPTURE(example);
     std::vector<Diagnostic> warnings;
@@ -57,9 +56,13 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
     } else if (example.find("\"mtfc\"") != std::string::npos) {
       models.push_back(example);
       CHECK(!read_model(example, "model.json", {}, warnings).outputs.empty());
-    } else if (example.find("\"flops\"") != std::string::npos) {
-      ++profiles;
-      const Hardware hardware = read_hardware(example, "hardware.json");
+    } else if (example.find("\"flops\"") != std::string::npos ||
+               example.find("\"base\"") != std::string::npos) {
+      profiles.push_back(example);
+      const Hardware hardware =
+          read_hardware(example, "hardware.json", [&](const std::string&, const std::string&) {
+            return ProfileFile{profiles.front(), "box.json"};
+          });
       CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
     } else {
       layouts.push_back(example);
@@ -73,7 +76,7 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
   REQUIRE(models.size() == 9);
   REQUIRE(layouts.size() == 6);
   REQUIRE(programs.size() == 1);
-  CHECK(profiles == 1);
+  CHECK(profiles.size() == 2);
   std::vector<Diagnostic> warnings;
   LayoutSources sources;
   sources.mesh = "all:2";
