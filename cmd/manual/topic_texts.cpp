@@ -181,10 +181,12 @@ latency and bandwidth of collectives. The bundled profiles are:
 * xeon-amx :: a core of an Intel Xeon Platinum 8480+, with bf16 through AMX, in nodes of 112 cores on InfiniBand
 * epyc-infiniband :: a core of an AMD EPYC 7763 in nodes of 128 cores on InfiniBand
 * ethernet-cluster :: a core in nodes of 16, which share 10 Gbit/s of Ethernet, in round figures
-* a100-80g :: an NVIDIA A100 SXM of 80 GB, 2 of them reserved for libraries, in nodes of eight on InfiniBand
-* h100 :: an NVIDIA H100 SXM of 80 GB, 2 of them reserved for libraries, in nodes of eight on InfiniBand
+* a100-80g :: an NVIDIA A100 SXM of 80 GB in nodes of eight on InfiniBand, with rates that are measured
+* h100 :: an NVIDIA H100 SXM of 80 GB in nodes of eight on InfiniBand, with rates that are measured
 * a100-hdr4 :: an NVIDIA A100 SXM of 80 GB in nodes of eight on four links of InfiniBand (HDR), with rates that are measured, and the software of 2022
 * selene :: the same on eight links a node, as in Selene
+* a100-4x100g :: the same on four links of 100 Gbit/s, such as Omni-Path
+* a100-40g :: an NVIDIA A100 SXM of 40 GB in nodes of eight on RoCE, with the software of 2023
 * h100-efa :: an NVIDIA H100 SXM of 80 GB in nodes of eight on EFA, with rates that are measured, and the software of 2025
 * b200 :: an NVIDIA B200 SXM of 180 GB in nodes of eight on InfiniBand, with rates of products as of the H100
 * gh200 :: an NVIDIA GH200 of 96 GB in nodes of four on Slingshot, with rates of products as of the H100

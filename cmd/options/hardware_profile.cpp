@@ -54,11 +54,13 @@ std::vector<std::string> designations(const std::string& name) {
   return found;
 }
 
-// A profile whose name is most likely meant, as "did you mean"; "" if there is none. `v100` is no slip of `h100`.
+// Profiles whose names are most likely meant, as "did you mean"; "" if there are none. `v100` is no slip of `h100`.
 std::string near_profile(const std::string& name, const std::vector<std::string>& names) {
-  for (const std::string& known : names)
-    if (known.starts_with(name + "-")) return fmt::format("did you mean '{}'?", known);
   std::vector<std::string> alike;
+  for (const std::string& known : names)
+    if (known.starts_with(name + "-")) alike.push_back(known);
+  if (alike.size() == 1) return fmt::format("did you mean '{}'?", alike.front());
+  if (!alike.empty()) return fmt::format("did you mean one of {}?", fmt::join(alike, ", "));
   for (const std::string& known : names)
     if (designations(known) == designations(name)) alike.push_back(known);
   return did_you_mean(name, alike);

@@ -234,7 +234,7 @@ TEST_CASE("a layout that does not fit is a warning, which scripts can refuse") {
   CHECK(told.starts_with("exit 0: "));
   CHECK(has(told, "mtfc: warning: the layout needs "));
   CHECK(has(told, " more than the 4 GB that it may use of local ('local' is an invented core; "));
-  CHECK(has(told, "a100-80g (78 GB)"));
+  CHECK(has(told, "a100-80g (83 GB)"));
   CHECK_FALSE(has(told, "xeon-amx"));  // has 4.5 GB
   const std::string two =
       outcome_in_models("$MTFC cost-report " + large + "batch:all --layout batch:all,zero:3");
@@ -326,7 +326,8 @@ TEST_CASE("a comparison and a saved program have advice too") {
 TEST_CASE("the first part of a hardware profile's name suggests that profile") {
   // h100 is nearer by its letters.
   CHECK(outcome_in_models("$MTFC cost-report mnist.json --hardware a100") ==
-        "exit 2: mtfc: error: there is no hardware profile 'a100' (did you mean 'a100-80g'?)\n");
+        "exit 2: mtfc: error: there is no hardware profile 'a100' (did you mean one of a100-40g, "
+        "a100-4x100g, a100-80g, a100-hdr4?)\n");
 }
 
 TEST_CASE("the name of other hardware suggests no profile, and a slip does") {
@@ -336,7 +337,7 @@ TEST_CASE("the name of other hardware suggests no profile, and a slip does") {
   for (const char* other : {"v100", "h200", "3090", "tpu-v4", "a10"}) {
     CAPTURE(other);
     CHECK(has(refused(other),
-              fmt::format("there is no hardware profile '{}' (bundled profiles are a100-80g, ", other)));
+              fmt::format("there is no hardware profile '{}' (bundled profiles are a100-40g, ", other)));
   }
   for (const auto& [slip, meant] : std::vector<std::pair<const char*, const char*>>{
            {"H100", "h100"}, {"tpv-v2", "tpu-v2"}, {"xeom-amx", "xeon-amx"}, {"locale", "local"}})

@@ -153,12 +153,13 @@ TEST_CASE("a model that is too large for the invented core is told which profile
   const std::string refused = outcome_in_models(large + "--mesh all:1 ");
   CAPTURE(refused);
   CHECK(refused.starts_with("exit 2: mtfc: error: no layout fits into 4 GB per device"));
-  CHECK(has(refused, "('local' is an invented core; it fits a device of --hardware a100-80g (78 GB), "));
-  CHECK(has(refused, "h100 (78 GB), "));
+  CHECK(has(refused, "('local' is an invented core; it fits a device of --hardware a100-4"));
+  CHECK(has(refused, "a100-80g (83 GB), "));
+  CHECK(has(refused, "h100 (83 GB), "));
   CHECK(has(refused, " GB); use more devices"));
   CHECK_FALSE(has(refused, "tpu-v3"));
   const std::string nothing = outcome_in_models(large + "--fit --devices 1");
-  CHECK(has(nothing, "; 'local' is an invented core; it fits a device of --hardware a100-80g (78 GB), "));
+  CHECK(has(nothing, "; 'local' is an invented core; it fits a device of --hardware a100-4"));
   CHECK(has(nothing, ", tpu-v3 (16 GB)\n"));
   CHECK_FALSE(has(outcome_in_models(large + "--fit --devices 1 --memory-limit 1GB"), "invented"));
 }
