@@ -2,8 +2,10 @@
 
 import published_rows as rows
 
-HARDWARE = (("A100-80G 8/node (Jean Zay)", "a100-80g"), ("A100-80G", "a100-80g"), ("A800", "a100-80g"), ("V100-32G", "v100-32g"),
-            ("V100-16G", "v100-16g"), ("H100", "h100"), ("B200", "b200"), ("GB200", "b200"))
+# By how their names begin. Nodes of Jean Zay have four links of 100 Gbit/s, as those of InternEvo have.
+HARDWARE = (("A100-80G 8/node (Jean Zay)", "a100-4x100g"), ("A100-80G 8/node, 4x100Gb", "a100-4x100g"), ("A100-80G", "a100-80g"),
+            ("A800", "a100-80g"), ("V100-32G", "v100-32g"), ("V100-16G", "v100-16g"), ("H100-80G EFA", "h100-efa"),
+            ("H100", "h100"), ("B200", "b200"), ("GB200", "b200"))
 D_FF = {4096: 11008, 5120: 13824}  # InternLM's, as Llama's
 
 

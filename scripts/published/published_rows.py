@@ -27,8 +27,17 @@ def read(name):
     return list(csv.DictReader(lines))
 
 
+def with_profile(row):
+    """A row on hardware that no bundled profile describes is one that mtfc cannot express."""
+    hardware = row.get("hardware", "")
+    if not row.get("needs") and hardware and not (MODELS / "hardware" / (hardware + ".json")).exists():
+        return {**row, "needs": f"a profile of {hardware}"}
+    return row
+
+
 def write(comments, rows):
     """Prints the columns that any row has."""
+    rows = [with_profile(row) for row in rows]
     used = [column for column in COLUMNS if any(row.get(column, "") != "" for row in rows)]
     for comment in comments:
         print("# " + comment)
