@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/graph/op_registry.h"
 #include "core/program/renumber.h"
 
 namespace mtfc {
@@ -34,14 +35,16 @@ struct Dependencies {
   }
 };
 
-// True for a step that can run at any time, such as the cast of a variable.
-bool reads_leaves(const EntryPoint& entry, const Dependencies& known, StepIndex s) {
+bool is_cast(const Step& step) {
+  return step.kind() == StepKind::kSlice || step.op() == &op_named("cast") ||
+         (!step.members().empty() && std::all_of(step.members().begin(), step.members().end(), is_cast));
+}
+
+// True for a step that can run at any time at little cost, such as the cast of a variable.
+bool casts_leaves(const EntryPoint& entry, const Dependencies& known, StepIndex s) {
   const Step& step = entry.steps[s];
-  const bool computes =
-      step.kind() == StepKind::kKernel || step.kind() == StepKind::kFused || step.kind() == StepKind::kSlice;
-  return computes && step.phase != Phase::kUpdate &&
-         std::all_of(step.inputs.begin(), step.inputs.end(),
-                     [&](ValueId id) { return known.maker(entry, id) == StepIndex(); });
+  return is_cast(step) && std::all_of(step.inputs.begin(), step.inputs.end(),
+                                      [&](ValueId id) { return known.maker(entry, id) == StepIndex(); });
 }
 
 Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
@@ -60,7 +63,7 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
     for (const ValueId id : start.inputs) {
       const StepIndex made = found.maker(entry, id);
       last_maker = std::max(last_maker, made);
-      is_of_leaves = is_of_leaves && (made == StepIndex() || reads_leaves(entry, found, made));
+      is_of_leaves = is_of_leaves && (made == StepIndex() || casts_leaves(entry, found, made));
       collective.bytes = std::max(collective.bytes, largest_bytes(entry, id, mesh));
     }
     collective.is_of_kept =
