@@ -2,7 +2,8 @@
 
 import published_rows as rows
 
-LLAMA = {"llama3-70b": (8192, 64, 8, 28672), "llama3-405b": (16384, 128, 8, 53248)}
+# Heads and groups as in that tool's configs/models: its 405B has 16 groups where the published one has 8.
+LLAMA = {"llama3-70b": (8192, 64, 8, 28672), "llama3-405b": (16384, 128, 16, 53248)}
 # DeepSeek-V2 and V3 as published; every token goes to as many experts as they have places for.
 DEEPSEEK = {
     "deepseekv2": ("deepseek_v2", dict(d_model=5120, attention_heads=128, d_ff=12288, expert_ff=1536, experts=160,
@@ -10,7 +11,7 @@ DEEPSEEK = {
     "deepseekv3": ("deepseek_v3", dict(d_model=7168, attention_heads=128, d_ff=18432, expert_ff=2048, experts=256,
                                        choice=8, shared_experts=1, vocab=129280, capacity_factor=1)),
 }
-FIRST_DENSE = {"deepseekv2": 1, "deepseekv3": 3}
+FIRST_DENSE = 1  # of each cut-down DeepSeek (simu_tools/megatron_scripts/scripts/run_pretrain_deepseekv2.sh)
 
 
 def converted(row, index):
@@ -25,9 +26,8 @@ def converted(row, index):
         model = rows.llama(layers, d_model, heads, groups, d_ff, length, rows.padded(128256, tensor), batch)
     else:
         family, sizes = DEEPSEEK[name]
-        first = min(FIRST_DENSE[name], layers - 1)
         model = {"model": family,
-                 "set": rows.sets(layers=layers, first_sparse=first, batch=batch, length=length, **sizes)}
+                 "set": rows.sets(layers=layers, first_sparse=FIRST_DENSE, batch=batch, length=length, **sizes)}
     return {
         "id": row["case"],
         "source": "simumax",
@@ -44,7 +44,7 @@ def converted(row, index):
         "memory_bytes": int(float(row["real_gib"]) * 2**30),
         "split": "test",
         "needs": "stages of a model whose first layers differ" if stages > 1 and name in DEEPSEEK else "",
-        "note": "DeepSeek of few layers has its dense layers first; experts have even shares of tokens" if name in DEEPSEEK else "",
+        "note": "DeepSeek of few layers has one dense layer, the first; experts have even shares of tokens" if name in DEEPSEEK else "",
     }
 
 
