@@ -188,15 +188,16 @@ latency and bandwidth of collectives. The bundled profiles are:
 * a100-4x100g :: the same on four links of 100 Gbit/s, such as Omni-Path
 * a100-40g :: an NVIDIA A100 SXM of 40 GB in nodes of eight on RoCE, with the software of 2023
 * h100-efa :: an NVIDIA H100 SXM of 80 GB in nodes of eight on EFA, with rates that are measured, and the software of 2025
-* b200 :: an NVIDIA B200 SXM of 180 GB in nodes of eight on InfiniBand, with rates of products as of the H100
+* b200 :: an NVIDIA B200 SXM of 180 GB in nodes of eight on InfiniBand, with rates that are measured
 * gh200 :: an NVIDIA GH200 of 96 GB in nodes of four on Slingshot, with rates of products as of the H100
-* fugaku :: a node of Fugaku: 48 cores of a Fujitsu A64FX with 32 GiB, on Tofu-D
+* fugaku :: a node of Fugaku: 48 cores of a Fujitsu A64FX with 32 GiB, on Tofu-D, with PyTorch of 2023
+* fugaku-tcmalloc :: the same with tcmalloc, which makes memory twice as fast
 * hb96-hdr :: a node of 96 cores of an AMD EPYC with 448 GB, on InfiniBand (HDR), as Azure's HBv3
 * hpc6a-efa :: a node of 96 cores of an AMD EPYC with 384 GB, on EFA, as AWS' hpc6a
 * tpu-v2 :: a core of a TPU v2 chip, with 8 GB, in a torus
 * tpu-v3 :: a core of a TPU v3 chip, with 16 GB, in a torus
 
-For GPUs and TPUs, mtfc predicts and does not run. A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread; one of fugaku, hb96-hdr and hpc6a-efa is a node. The files are in
+For GPUs and TPUs, mtfc predicts and does not run. A device of local, xeon-amx, epyc-infiniband and ethernet-cluster is one core, as if each rank had one thread; one of fugaku, fugaku-tcmalloc, hb96-hdr and hpc6a-efa is a node. The files are in
 the folder hardware of the bundled models. A profile with its values, their units, and the source of each:
 
 $ mtfc help hardware h100
