@@ -43,6 +43,14 @@ def seconds_of(row):
     return round(int(row["global_batch"]) * int(row["seq"]) / (float(row["tok_s_gpu"]) * int(row["devices"])), 6)
 
 
+def layers_by_stage(layers, stages):
+    """Where the layers don't fill the stages, the embedding and the head count as one each."""
+    if stages == 1 or layers % stages == 0 or (layers + 2) % stages:
+        return stages
+    each = (layers + 2) // stages
+    return " ".join(map(str, [each - 1] + [each] * (stages - 2) + [each - 1]))
+
+
 def converted(row, index):
     base = {
         "id": f"{row['source']} {row['model']} {row['devices']} t{row['tp']} p{row['pp']} b{row['micro']} {index}",
@@ -67,11 +75,14 @@ def converted(row, index):
     model = (rows.gpt(layers, d_model, heads, length, vocab, batch) if row["model"] == "GPT" else
              rows.llama(layers, d_model, heads, heads, D_FF[d_model], length, vocab, batch))
     zero = "1" if row["zero"] == "1 over all" else row["zero"]
+    by_stage = layers_by_stage(layers, stages)
     return {
         **base,
         **model,
         "dtype": "bf16",
+        "gradients": "f32" if "accumulate in f32" in row["note"] else "",
         **rows.split_devices(data, tensor, stages),
+        **({"stages": by_stage} if stages > 1 else {}),
         "zero": zero if zero != "0" else "",
         "microbatches": batch // (micro * data),
         "recompute": row["recompute"] if row["recompute"] != "none" else "",
