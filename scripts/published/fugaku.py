@@ -42,6 +42,8 @@ def is_odd(row, source):
 
 
 def feature_needed(row):
+    if not all(row[name] for name in ("dp", "tp", "pp", "micro", "global_batch")):
+        return "a stated layout"
     if row["consistent"] != "yes":
         return "numbers of processes that agree"
     if "processes per node" in row["note"]:
@@ -52,11 +54,9 @@ def feature_needed(row):
 
 
 def converted(row, index, source):
-    data, tensor, stages = int(row["dp"]), int(row["tp"]), int(row["pp"])
-    micro, batch = int(row["micro"]), int(row["global_batch"])
     odd = bool(row["step_s"]) and is_odd(row, source)
     base = {
-        "id": f"{row['model']}-n{row['nodes']}-d{data}-t{tensor}-p{stages}-{row['pytorch'] or 'x'}-{row['ghz']}-{index}",
+        "id": f"{row['model']}-n{row['nodes']}-d{row['dp']}-t{row['tp']}-p{row['pp']}-{row['pytorch'] or 'x'}-{row['ghz']}-{index}",
         "source": "fugaku",
         "kind": "derived" if "estimated" in row["note"] else "measured",
         "seconds": "" if odd else row["step_s"],
@@ -65,6 +65,8 @@ def converted(row, index, source):
     needs = feature_needed(row)
     if needs:
         return rows.refused(needs, **base)
+    data, tensor, stages = int(row["dp"]), int(row["tp"]), int(row["pp"])
+    micro, batch = int(row["micro"]), int(row["global_batch"])
     return {
         **base,
         **rows.gpt(row["layers"], row["d_model"], row["heads"], row["seq"], rows.padded(50257, tensor), batch),

@@ -7,11 +7,13 @@ NOTE = "layers of stages without embedding and head, which the source counts as 
 
 
 def converted(row, index):
-    data, tensor, count = int(row["dp"]), int(row["tp"]), int(row["stages"])
-    micro, batch, layers = int(row["micro"]), int(row["global_batch"]), int(row["layers"])
     base = {"id": row["case"], "source": "sailor", "seconds": row["step_s"], "split": "test"}
     if "/" in row["hardware"]:
         return rows.refused("mixed devices", **base)
+    if len(set(row["tp"].split())) > 1:
+        return rows.refused("stages that are split differently", **base)
+    data, tensor, count = int(row["dp"]), int(row["tp"].split()[0]), int(row["stages"])
+    micro, batch, layers = int(row["micro"]), int(row["global_batch"]), int(row["layers"])
     by_stage = [int(word) for word in row["layers_per_stage"].split()]
     by_stage[0] -= 1
     by_stage[-1] -= 1
@@ -23,7 +25,7 @@ def converted(row, index):
         **base,
         **rows.gpt(layers, row["d_model"], row["heads"], row["seq"], rows.padded(int(row["vocab"]), tensor), batch),
         "dtype": "bf16",
-        "hardware": NAMES[row["hardware"]],
+        "hardware": NAMES.get(row["hardware"], row["hardware"].lower()),
         **rows.split_devices(data, tensor, count),
         "stages": " ".join(map(str, by_stage)) if count > 1 else "",
         "microbatches": batch // (micro * data),

@@ -21,6 +21,9 @@ def converted(row, index):
     count = int(row["microbatches"])
     batch = data * int(row["micro"]) * count
     name = row["model"]
+    base = {"id": row["case"], "source": "simumax", "seconds": round(float(row["real_ms"]) / 1000, 6), "split": "test"}
+    if name not in LLAMA and name not in DEEPSEEK:
+        return rows.refused(f"the sizes of {name}", **base)
     if name in LLAMA:
         d_model, heads, groups, d_ff = LLAMA[name]
         model = rows.llama(layers, d_model, heads, groups, d_ff, length, rows.padded(128256, tensor), batch)
@@ -29,8 +32,7 @@ def converted(row, index):
         model = {"model": family,
                  "set": rows.sets(layers=layers, first_sparse=FIRST_DENSE, batch=batch, length=length, **sizes)}
     return {
-        "id": row["case"],
-        "source": "simumax",
+        **base,
         **model,
         "dtype": "bf16",
         "gradients": "f32",
@@ -40,9 +42,7 @@ def converted(row, index):
         "microbatches": count,
         "sequence_parallel": "yes" if tensor > 1 else "",
         "group": f"{name}-{layers}-{batch}-{length}",
-        "seconds": round(float(row["real_ms"]) / 1000, 6),
         "memory_bytes": int(float(row["real_gib"]) * 2**30),
-        "split": "test",
         "needs": "stages of a model whose first layers differ" if stages > 1 and name in DEEPSEEK else "",
         "note": "DeepSeek of few layers has one dense layer, the first; experts have even shares of tokens" if name in DEEPSEEK else "",
     }
