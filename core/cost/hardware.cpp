@@ -60,11 +60,15 @@ double ShareTable::at(std::span<const double> place) const {
     }
     if (weight > 0) sum += weight * std::log(shares[index]);
   }
-  return std::exp(sum);
+  double share = std::exp(sum);
+  for (size_t d = 0; d < factors.size(); ++d) share *= factors[d].at(place[d]);
+  return std::min(share, 1.0);
 }
 
 double ShareTable::most() const {
-  return *std::max_element(shares.begin(), shares.end());
+  double most = *std::max_element(shares.begin(), shares.end());
+  for (const Curve& factor : factors) most *= factor.most();
+  return std::min(most, 1.0);
 }
 
 double Hardware::peak(DType dtype) const {

@@ -43,11 +43,13 @@ class Curve {
   std::vector<std::pair<double, double>> points_;
 };
 
-/// The shares of peak that kernels reach, by the sizes of table_dims(). Logarithms are interpolated between logarithms
-/// of sizes; beyond the first and last size of each dimension, shares are constant.
+/// The shares of peak that kernels reach, by the sizes of table_dims(). Logarithms are interpolated between
+/// logarithms of sizes; beyond the first and last size of each dimension, shares are constant. Factors of single
+/// sizes multiply the result, which is at most 1: a table that has all of those sizes would be far larger.
 struct ShareTable {
   std::vector<std::vector<double>> sizes;  // of each dimension, ascending
   std::vector<double> shares;              // row-major
+  std::vector<Curve> factors = {};         // of each dimension, by its size; none if all are 1
 
   /// Takes a size of each dimension.
   double at(std::span<const double> place) const;

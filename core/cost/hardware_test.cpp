@@ -45,6 +45,16 @@ TEST_CASE("a table is linear between its sizes, on logarithmic scales") {
     CHECK(at(1e6, 1, 1e6) == doctest::Approx(1));
     CHECK(at(0, 1e9, 1) == doctest::Approx(0.01));
   }
+  SUBCASE("with factors of single sizes") {
+    ShareTable bent = table;
+    bent.factors = {Curve(1), Curve(2), Curve({{4, 1}, {8, 0.5}, {16, 1}})};
+    const auto bent_at = [&](double m, double n, double k) { return bent.at(std::vector{m, n, k}); };
+    CHECK(bent_at(1, 10, 4) == doctest::Approx(0.02));
+    CHECK(bent_at(1, 10, 8) == doctest::Approx(0.02));
+    CHECK(bent_at(100, 10, 16) == 1);
+    bent.shares.back() = 0.25;
+    CHECK(bent.most() == doctest::Approx(0.5));
+  }
   SUBCASE("also of attention") {
     const ShareTable attention{{{1024, 4096}, {16}, {1}}, {0.2, 0.8}};
     CHECK(attention.at(std::vector{2048.0, 3.0, 4.0}) == doctest::Approx(0.4));

@@ -184,7 +184,14 @@ ShareTable share_table(const Cursor& at, const std::vector<std::string>& dims) {
   ShareTable table;
   std::vector<std::string> keys = dims;
   keys.emplace_back("share");
+  keys.emplace_back("factors");
   if (!at.check_keys(keys)) return table;
+  if (const auto factors = at.find("factors"); factors && factors->check_keys(dims)) {
+    table.factors.assign(dims.size(), Curve(1));
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (const auto factor = factors->find(dims[d])) table.factors[d] = curve(*factor);
+    if (factors->value().members.empty()) table.factors.clear();
+  }
   std::vector<size_t> counts;
   size_t wanted = 1;
   for (const std::string& dim : dims) {

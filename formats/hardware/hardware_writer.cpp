@@ -29,6 +29,8 @@ Json table_json(const ShareTable& table, const std::vector<std::string>& dims, D
     if (table.sizes[d] != std::vector<double>{1}) json[dims[d]] = table.sizes[d];
   json["share"] = Json::array();
   for (const double share : table.shares) json["share"].push_back(rounded(share, digits));
+  for (size_t d = 0; d < table.factors.size(); ++d)
+    if (table.factors[d] != Curve(1)) json["factors"][dims[d]] = curve_json(table.factors[d], digits);
   return json;
 }
 

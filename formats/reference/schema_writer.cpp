@@ -209,6 +209,10 @@ Json table_schema(const Json& share, const std::vector<std::string>& dims) {
       {"description", fmt::format("the share of the peak for all sizes of {}; {} varies fastest",
                                   fmt::join(dims, ", "), dims.back())},
       {"items", share}};
+  Json factors;
+  for (const std::string& dim : dims) factors[dim] = curve_schema(above_zero("a factor"), "by " + dim);
+  properties["factors"] = object_schema(factors, {});
+  properties["factors"]["description"] = "of the share, by the size of one dimension";
   return object_schema(properties, {"share"});
 }
 

@@ -66,7 +66,8 @@ class KernelImport {
   ShareTable table(ImportQuality& quality) const {
     require_rows(rows_.size(), kernel_);
     const TableSizes sizes = chosen_sizes(shares(rows_), kMostShares);
-    quality = {kernel_, rows_.size(), sizes.shares()};
+    ShareTable made = fitted_table(shares(rows_), sizes);
+    quality = {kernel_, rows_.size(), number_count(made)};
     add_errors(
         rows_,
         [&](const std::vector<MeasuredKernel>& rows) {
@@ -75,7 +76,7 @@ class KernelImport {
           };
         },
         quality);
-    return fitted_table(shares(rows_), sizes);
+    return made;
   }
 
  private:

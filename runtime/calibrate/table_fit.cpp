@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -16,8 +17,10 @@ using Vector = std::vector<double>;
 constexpr double kSmoothness = 0.03;  // the weight of a bend between sizes, relative to that of a measurement
 constexpr double kPull = 1e-6;        // to the mean, so that there is one solution
 constexpr double kLeastShare = 1e-6;
-constexpr double kLeastRatio = 1.2;   // of neighbouring sizes
-constexpr double kLeastGain = 0.004;  // of another size, relative to what is left
+constexpr double kLeastRatio = 1.2;    // of neighbouring sizes
+constexpr double kLeastGain = 0.004;   // of another size, relative to what is left
+constexpr double kFactorPull = 0.3;    // of a factor to 1, relative to a measurement
+constexpr int64_t kLeastOfFactor = 8;  // measurements at a size
 constexpr double kUsualError = 0.05;
 constexpr int kRoundsOfTrial = 40, kRoundsOfFit = 400, kRoundsOfWeights = 6;
 
@@ -131,16 +134,56 @@ struct Fit {
   double missed = 0;
 };
 
+// The sizes of each dimension that have factors, in the order of their unknowns, which follow the shares.
+using FactorSizes = std::vector<Vector>;
+
+FactorSizes factor_sizes(const std::vector<MeasuredShare>& measured) {
+  FactorSizes sizes(measured.front().place.size());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    std::map<double, int64_t> counts;
+    for (const MeasuredShare& one : measured) ++counts[one.place[d]];
+    for (const auto& [size, count] : counts)
+      if (count >= kLeastOfFactor && counts.size() > 1) sizes[d].push_back(size);
+  }
+  return sizes;
+}
+
+// Adds the factors of the measurements to their equations, and an equation for each factor: that it is 1. Returns how
+// many there are.
+size_t add_factors(const std::vector<MeasuredShare>& measured, const FactorSizes& sizes, size_t shares,
+                   std::vector<Equation>& equations) {
+  size_t first = shares;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    for (size_t m = 0; m < measured.size(); ++m) {
+      const auto at = std::lower_bound(sizes[d].begin(), sizes[d].end(), measured[m].place[d]);
+      if (at != sizes[d].end() && *at == measured[m].place[d])
+        equations[m].terms.emplace_back(first + static_cast<size_t>(at - sizes[d].begin()), 1);
+    }
+    for (size_t i = 0; i < sizes[d].size(); ++i) equations.push_back({{{first + i, 1}}, 0, kFactorPull});
+    first += sizes[d].size();
+  }
+  return first - shares;
+}
+
+struct FitOptions {
+  FactorSizes factors = {};
+  Vector weights = {};  // of the measurements; all 1 if there are none
+};
+
 // Begins with the logarithms that a coarser table has at the places of this one.
 Fit fit(const std::vector<MeasuredShare>& measured, TableSizes sizes, const Fit* from, int rounds,
-        const Vector& weights = {}) {
+        const FitOptions& options = {}) {
   std::vector<Equation> equations;
   for (const MeasuredShare& one : measured) equations.push_back(equation_of(one, sizes));
-  for (size_t e = 0; e < weights.size(); ++e) equations[e].weight = weights[e];
+  for (size_t e = 0; e < options.weights.size(); ++e) equations[e].weight = options.weights[e];
+  const size_t unknowns = sizes.shares() + add_factors(measured, options.factors, sizes.shares(), equations);
   add_bends(sizes, equations);
   Fit made{std::move(sizes), Vector(), 0};
   const size_t shares = made.sizes.shares();
-  made.logarithms.assign(shares, 0);
+  made.logarithms.assign(unknowns, 0);
+  if (from && from->logarithms.size() == unknowns)
+    std::copy(from->logarithms.begin() + static_cast<std::ptrdiff_t>(shares), from->logarithms.end(),
+              made.logarithms.begin() + static_cast<std::ptrdiff_t>(shares));
   if (from)
     for (size_t index = 0; index < shares; ++index) {
       std::vector<double> place(made.sizes.sizes.size());
@@ -149,7 +192,7 @@ Fit fit(const std::vector<MeasuredShare>& measured, TableSizes sizes, const Fit*
       for (const auto& [at, weight] : equation_of({place, 1}, from->sizes).terms)
         made.logarithms[index] += weight * from->logarithms[at];
     }
-  const LeastSquares squares(std::move(equations), shares);
+  const LeastSquares squares(std::move(equations), unknowns);
   made.logarithms = squares.solved(std::move(made.logarithms), rounds);
   made.missed = squares.missed(made.logarithms, measured.size());
   return made;
@@ -195,21 +238,38 @@ TableSizes chosen_sizes(const std::vector<MeasuredShare>& measured, size_t most)
 // Squares let a few measurements that lie far off pull at all others, so those are given less weight, in some rounds.
 // The result has about the least mean of all errors.
 ShareTable fitted_table(const std::vector<MeasuredShare>& measured, const TableSizes& sizes) {
-  Fit made = fit(measured, sizes, nullptr, kRoundsOfFit);
+  FitOptions options{factor_sizes(measured), {}};
+  Fit made = fit(measured, sizes, nullptr, kRoundsOfFit, options);
   for (int round = 0; round < kRoundsOfWeights; ++round) {
-    Vector weights;
-    for (const MeasuredShare& one : measured) {
-      double logarithm = 0;
-      for (const auto& [at, weight] : equation_of(one, sizes).terms)
-        logarithm += weight * made.logarithms[at];
-      weights.push_back(kUsualError / std::max(std::abs(logarithm - std::log(one.share)), kUsualError / 4));
+    std::vector<Equation> equations;
+    for (const MeasuredShare& one : measured) equations.push_back(equation_of(one, sizes));
+    add_factors(measured, options.factors, sizes.shares(), equations);
+    options.weights.clear();
+    for (size_t m = 0; m < measured.size(); ++m) {
+      double missed = -std::log(measured[m].share);
+      for (const auto& [at, weight] : equations[m].terms) missed += weight * made.logarithms[at];
+      options.weights.push_back(kUsualError / std::max(std::abs(missed), kUsualError / 4));
     }
-    made = fit(measured, sizes, &made, kRoundsOfFit, weights);
+    made = fit(measured, sizes, &made, kRoundsOfFit, options);
   }
   ShareTable table{sizes.sizes, {}};
-  for (const double logarithm : made.logarithms)
-    table.shares.push_back(std::clamp(std::exp(logarithm), kLeastShare, 1.0));
+  for (size_t i = 0; i < sizes.shares(); ++i)
+    table.shares.push_back(std::clamp(std::exp(made.logarithms[i]), kLeastShare, 1.0));
+  size_t next = sizes.shares();
+  for (const Vector& of_dim : options.factors) {
+    std::vector<std::pair<double, double>> points;
+    for (const double size : of_dim) points.emplace_back(size, std::exp(made.logarithms[next++]));
+    table.factors.push_back(points.empty() ? Curve(1) : Curve(std::move(points)));
+  }
+  if (next == sizes.shares()) table.factors.clear();
   return table;
+}
+
+size_t number_count(const ShareTable& table) {
+  size_t count = table.shares.size();
+  for (const Curve& factor : table.factors)
+    if (factor != Curve(1)) count += factor.points().size();
+  return count;
 }
 
 }  // namespace mtfc
