@@ -304,6 +304,7 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
     layout.rules = sources.flags.layout;
     layout.file = "preset";
     if (!sources.layout_text.empty()) layout.preset = sources.layout_text;
+    layout.preset_between = sources.flags.preset_between;
   }
   ReadLayout read;
   read.layout = read_layout(layout, warnings, &read.extras);

@@ -42,6 +42,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
 struct LayoutFlags {
   std::optional<std::string> mesh;
   std::optional<std::string> layout;
+  bool preset_between = true;  // false: of a preset, only the rules that are not between parts
 };
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
 /// --propagate, which holds for every layout of the command.

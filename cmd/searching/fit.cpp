@@ -52,7 +52,7 @@ std::string without_ones(const std::string& mesh) {
 
 // The meshes to try. Numbers of devices that a mesh with open sizes can't have are left out, unless it can have none.
 std::vector<LayoutFlags> meshes_to_fit(const SearchArguments& arguments) {
-  const auto& [mesh, layout] = arguments.layout;
+  const auto &mesh = arguments.layout.mesh, &layout = arguments.layout.layout;
   const bool is_file = layout && is_layout_file(*layout);
   if (!mesh && is_file && arguments.devices)
     throw UserError("the layout file has a mesh of its own, which --devices can't change",

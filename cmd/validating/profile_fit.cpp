@@ -133,7 +133,7 @@ FittedProfile fit_profile(RowPredictions& predictions, RowProfiles& profiles,
             ? fmt::format("--on: no row with {} has a time that is predicted", options.on)
             : fmt::format("--fit fits one profile, but the rows are for {}", fmt::join(names, ", ")),
         names.empty() ? "" : "as in --only hardware=" + *names.begin());
-  const Hardware before = *profiles.find(*names.begin());
+  const Hardware before = profiles.find(*names.begin());
   ProfileFit fit(predictions, profiles, *names.begin(), options.keys, hardware_json(before));
   const RowTest on = [&](const PublishedRow& row) { return filter.matches(row); };
   const RowTest rest = [&](const PublishedRow& row) { return !filter.matches(row); };

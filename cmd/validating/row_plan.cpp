@@ -10,6 +10,7 @@
 
 #include "cmd/files/included_files.h"
 #include "core/compile/pipeline.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/layout/layout_reader.h"
 
 namespace mtfc {
@@ -30,7 +31,13 @@ std::string resolved_model(const PublishedRow& row) {
     const fs::path file = fs::path(library_folder()) / folder / (row.model + ".json");
     if (fs::exists(file, ignored)) return file.string();
   }
-  throw RowRefused(fmt::format("the model {}", row.model), fmt::format("there is no model '{}'", row.model));
+  std::vector<std::string> names;
+  for (const char* folder : {"", "families"})
+    for (const auto& entry : fs::directory_iterator(fs::path(library_folder()) / folder, ignored))
+      if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  throw UserError(fmt::format("there is no model '{}'", row.model),
+                  "there are " + nearest_listed(row.model, names, 12), row.location);
 }
 
 std::optional<int64_t> set_number(const std::vector<std::string>& sets, const std::string& name) {
@@ -65,8 +72,8 @@ void require_expressible(const PublishedRow& row) {
     throw RowRefused("the schedule " + row.schedule, "its stages run by another schedule");
 }
 
-// `heads:model` splits the length over `model` as well, between the parts of a layer. The preset megatron does so
-// itself.
+// `heads:model` splits the length over `model` as well, between the parts of a layer. The preset megatron has such
+// a rule, which counts for these rows alone.
 std::string sequence_rule(const std::string& layout) {
   const size_t rule = layout.find("heads:");
   if (rule == std::string::npos) return "";
@@ -130,10 +137,10 @@ void set_depths(const PublishedRow& row, RowPlan& plan) {
 std::string RowPlan::key() const {
   std::vector<std::string> sets = model.sets;
   replace_set(sets, kDepth, 0);
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
                      model.dtype.value_or(""), gradients, fmt::join(model.without_passes, " "),
-                     flags.mesh.value_or(""), flags.layout.value_or(""), rounds, fmt::join(depths, "/"),
-                     to_string(recompute));
+                     flags.mesh.value_or(""), flags.layout.value_or(""), flags.preset_between, rounds,
+                     fmt::join(depths, "/"), to_string(recompute));
 }
 
 ModelOptions RowPlan::at_depth(size_t index) const {
@@ -155,6 +162,7 @@ RowPlan planned(const PublishedRow& row) {
   if (row.gradients != plan.model.dtype) plan.gradients = row.gradients;
   if (!row.mesh.empty()) plan.flags.mesh = row.mesh;
   if (const std::string layout = layout_of(row); !layout.empty()) plan.flags.layout = layout;
+  plan.flags.preset_between = row.sequence_parallel;
   const int64_t devices = row.mesh.empty() ? 1 : parse_mesh(row.mesh).devices();
   if (devices * row.stage_count() != row.devices)
     contradict(row,
@@ -163,6 +171,7 @@ RowPlan planned(const PublishedRow& row) {
                            row.mesh, devices * row.stage_count(), row.devices));
   set_microbatches(row, plan);
   set_depths(row, plan);
+  read_sources(plan.model, plan.flags);  // throws UserError for a layout that is no file and no preset
   return plan;
 }
 

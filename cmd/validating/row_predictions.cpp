@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "cmd/options/hardware_profile.h"
 #include "cmd/validating/outside_stages.h"
@@ -91,17 +92,11 @@ RowProfiles::RowProfiles(const std::vector<std::string>& given) {
   }
 }
 
-const Hardware* RowProfiles::find(const std::string& name) const {
+const Hardware& RowProfiles::find(const std::string& name) const {
   const std::string& kept = key(name);
   const auto found = found_.find(kept);
-  if (found != found_.end()) return found->second.get();
-  std::unique_ptr<Hardware> profile;
-  try {
-    profile = std::make_unique<Hardware>(hardware_profile(kept));
-  } catch (const UserError&) {
-    // The rows are refused.
-  }
-  return (found_[kept] = std::move(profile)).get();
+  if (found != found_.end()) return *found->second;
+  return *(found_[kept] = std::make_unique<Hardware>(hardware_profile(kept)));
 }
 
 void RowProfiles::replace(const std::string& name, Hardware hardware) {
@@ -112,6 +107,7 @@ RowPredictions::RowPredictions(std::vector<PublishedRow> rows, const RowProfiles
     : profiles_(profiles) {
   std::vector<Diagnostic> errors;
   std::map<std::string, size_t> known;
+  std::set<std::string> told;
   for (PublishedRow& row : rows) {
     const size_t index = results_.size();
     results_.emplace_back();
@@ -119,9 +115,7 @@ RowPredictions::RowPredictions(std::vector<PublishedRow> rows, const RowProfiles
     const PublishedRow& own = results_.back().row;
     try {
       RowPlan plan = planned(own);
-      if (!profiles.find(own.hardware))
-        throw RowRefused("a profile of " + own.hardware,
-                         fmt::format("no profile is called '{}'", own.hardware));
+      profiles.find(own.hardware);
       const auto [group, is_new] = known.try_emplace(plan.key(), groups_.size());
       if (is_new) groups_.emplace_back();
       groups_[group->second].rows.push_back(index);
@@ -130,6 +124,7 @@ RowPredictions::RowPredictions(std::vector<PublishedRow> rows, const RowProfiles
       refuse(index, refused);
     } catch (const UserError& error) {
       for (const Diagnostic& diagnostic : error.diagnostics()) {
+        if (!told.insert(diagnostic.message).second) continue;
         errors.push_back(diagnostic);
         if (errors.back().location.line == 0) errors.back().location = own.location;
       }
@@ -161,7 +156,7 @@ void RowPredictions::price(const RowGroup& group) {
   for (size_t i = 0; i < group.rows.size(); ++i) {
     RowResult& result = results_[group.rows[i]];
     const RowPlan& plan = group.plans[i];
-    const Hardware& hardware = *profiles_.find(result.row.hardware);
+    const Hardware& hardware = profiles_.find(result.row.hardware);
     try {
       const auto [found, is_new] = priced.try_emplace(&hardware);
       DepthFigures& depths = found->second;

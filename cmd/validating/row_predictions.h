@@ -20,8 +20,8 @@ class RowProfiles {
   /// `given`: PROFILE for all rows, or NAME=PROFILE for those that name NAME. Other rows have the bundled profiles of
   /// their names. Throws UserError.
   explicit RowProfiles(const std::vector<std::string>& given);
-  /// nullptr if there is none.
-  const Hardware* find(const std::string& name) const;
+  /// Throws UserError if there is none.
+  const Hardware& find(const std::string& name) const;
   /// The name under which find() keeps the profile of rows with this name.
   const std::string& key(const std::string& name) const { return for_all_.empty() ? name : for_all_; }
   void replace(const std::string& name, Hardware hardware);
@@ -40,7 +40,8 @@ struct RowGroup {
 
 class RowPredictions {
  public:
-  /// Plans all rows. Throws one UserError for all rows that contradict themselves.
+  /// Plans all rows. Throws one UserError for all rows that contradict themselves or name something that does not
+  /// exist, of which each name counts once.
   RowPredictions(std::vector<PublishedRow> rows, const RowProfiles& profiles);
 
   /// Compiles, prices and forgets the programs of all rows, by several threads.

@@ -314,7 +314,7 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
     layout = layout_from(sources, sink, nullptr, found);
     if (sources.preset) {
       const JsonValue json = parse_json(*sources.preset, sources.file);
-      add_preset(Cursor(json, sources.file, sink), layout, found);
+      add_preset(Cursor(json, sources.file, sink), sources.preset_between, layout, found);
     }
   }
   sink.finish(warnings);

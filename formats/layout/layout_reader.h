@@ -24,7 +24,8 @@ struct LayoutSources {
   std::optional<std::string> file_text;  // contents of a layout file
   std::string file;                      // its name, for messages
   std::optional<std::string>
-      preset;  // contents of a preset (preset.h), whose rules follow those of the flags
+      preset;                  // contents of a preset (preset.h), whose rules follow those of the flags
+  bool preset_between = true;  // its rules between parts, too
 };
 /// A stage of ZeRO in the short form of rules. It is over the axes that split the batch, which only the model tells.
 struct ZeroStage {

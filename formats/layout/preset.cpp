@@ -24,7 +24,7 @@ void check_axes(const Mesh& mesh, const std::set<std::string>& known, const Curs
 
 }  // namespace
 
-void add_preset(const Cursor& preset, Layout& layout, LayoutExtras& extras) {
+void add_preset(const Cursor& preset, bool with_between, Layout& layout, LayoutExtras& extras) {
   std::set<std::string> known;
   const auto rule_of = [&](const Cursor& rule) {
     Rule own{rule.item(0).value().text, {}, rule.location()};
@@ -44,7 +44,7 @@ void add_preset(const Cursor& preset, Layout& layout, LayoutExtras& extras) {
       layout.limited_rules.push_back({std::move(own), rule.item(2).find("in")->value().text});
   }
   const auto between = preset.find("between");
-  const bool is_replaced = !layout.between.empty();
+  const bool is_replaced = !with_between || !layout.between.empty();
   for (const Cursor& rule : between ? between->items() : std::vector<Cursor>()) {
     Rule own = rule_of(rule);
     if (own.axes.empty() || is_replaced) continue;

@@ -12,9 +12,9 @@
 
 namespace mtfc {
 
-/// Adds the rules of `preset` to a layout whose mesh is known, and its stage of ZeRO if `extras` has none. Records an
-/// error if the mesh has an axis that the preset does not know.
-void add_preset(const Cursor& preset, Layout& layout, LayoutExtras& extras);
+/// Adds the rules of `preset` to a layout whose mesh is known, those between parts only if `with_between`, and its
+/// stage of ZeRO if `extras` has none. Records an error if the mesh has an axis that the preset does not know.
+void add_preset(const Cursor& preset, bool with_between, Layout& layout, LayoutExtras& extras);
 
 /// Removes the rules of a preset for dimensions that are not in `known`.
 void remove_unknown(const LayoutExtras& extras, const Dims& known, Layout& layout);
