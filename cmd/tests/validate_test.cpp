@@ -138,7 +138,7 @@ TEST_CASE("two depths and two microbatches price a program with many of both") {
   rows[5].model = "llama";
   rows[5].more_sets = " attention_heads=16 length=512 d_ff=2816";
   for (const Row& row : rows) {
-    CAPTURE(row.line());
+    CAPTURE(row.model + row.more_sets + " zero " + std::to_string(row.zero));
     const Json found = only_row(row), whole = whole_report(row);
     // With ZeRO, gathers of the first layers overlap with fewer others than those of further ones.
     CHECK(relative(found["predicted_s"], whole["time"]["step_s"]) < (row.zero > 0 ? 0.02 : 0.005));

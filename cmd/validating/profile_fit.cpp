@@ -15,6 +15,7 @@ namespace mtfc {
 namespace {
 
 constexpr double kFirstStep = 0.4, kLastStep = 0.01;  // of logarithms
+constexpr double kLeastGain = 1e-5;                   // of the mean, for another round of the same steps
 
 using RowTest = std::function<bool(const PublishedRow&)>;
 
@@ -49,7 +50,7 @@ class ProfileFit {
           tell_progress(
               {fmt::format("fitting {} numbers, {:.2f} % off", keys_.size(), 100 * least), ++tries_});
           const double found = loss(factors, on);
-          is_better = is_better || found < least;
+          is_better = is_better || found < least - kLeastGain;
           if (found < least)
             least = found;
           else

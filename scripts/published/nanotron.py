@@ -4,25 +4,47 @@ import published_rows as rows
 
 NOTE = "memory is torch's largest allocated, in GiB; gradients are summed in f32; stages have equal numbers of layers"
 TIED = ("1B", "3B")  # their names count the embedding once
-RULE = ("times are left out where a run takes more than 1.5 times as long as one with the same or a later stage of ZeRO, and"
-        " the same split of devices, would take with as many microbatches, if these took as long as its own")
+RULE = ("times are left out where a run takes more than 1.5 times as long as one with the same or a later stage of ZeRO,"
+        " and the same split of devices, would take with as many microbatches, if these took as long as its own;"
+        " and where it takes more than 5 times as long as the same microbatches on fewer devices")
 GATHER = ("after the update, ZeRO-1 of nanotron (optim/zero.py) copies one piece of each tensor from each device of the"
           " group, one after the other, in about 6 microseconds each for a slice, a view and a copy (assumed):"
           " software_s; a layer has 6 tensors")
-ODD = 1.5
+ODD, ODD_AMONG_SIZES = 1.5, 5
 PIECE_S = 6e-6
 TENSORS_OF_LAYER, OTHER_TENSORS = 6, 3
 
 
 def is_odd(row, rows):
-    """Whether the run contradicts another. Microbatches take no longer if they are smaller, nor does a step with fewer of
-    them, nor one with an earlier stage of ZeRO."""
+    """Whether the run contradicts another. Microbatches take no longer if they are smaller, nor does a step with fewer
+    of them, nor one with an earlier stage of ZeRO."""
     same = ("model", "devices", "dp", "tp", "pp")
     steps = int(row["grad_acc"])
     others = [float(other["step_s_derived"]) * max(1, steps / int(other["grad_acc"])) for other in rows
               if other["step_s_derived"] and int(other["zero"]) >= int(row["zero"])
               and all(other[name] == row[name] for name in same)]
     return float(row["step_s_derived"]) > ODD * min(others)
+
+
+def is_odd_among_sizes(row, rows):
+    """Whether the run contradicts one on fewer devices, whose microbatches are the same: nothing in them depends on the
+    number of replicas but the reduction of gradients, which would take most of the step."""
+    same = ("model", "tp", "pp", "micro")
+    rounds = int(row["grad_acc"]) + int(row["pp"]) - 1
+    others = [float(other["step_s_derived"]) * rounds / (int(other["grad_acc"]) + int(other["pp"]) - 1)
+              for other in rows
+              if other["step_s_derived"] and int(other["devices"]) < int(row["devices"])
+              and all(other[name] == row[name] for name in same)]
+    return bool(others) and float(row["step_s_derived"]) > ODD_AMONG_SIZES * min(others)
+
+
+def contradiction(row, rows):
+    """The reason for which a time is left out, or nothing."""
+    if is_odd(row, rows):
+        return "its time contradicts that of a run that does as much"
+    if is_odd_among_sizes(row, rows):
+        return "its time contradicts that of the same microbatches on fewer devices"
+    return ""
 
 
 def seconds_of_gather(row):
@@ -52,8 +74,8 @@ def converted(row, index, source):
         "sequence_parallel": "yes" if tensor > 1 else "",
         "group": row["model"],
         "status": "ok" if is_ok else "failed",
-        "seconds": row["step_s_derived"] if is_ok and not is_odd(row, source) else "",
-        "note": "its time contradicts that of a smaller microbatch" if is_ok and is_odd(row, source) else "",
+        "seconds": row["step_s_derived"] if is_ok and not contradiction(row, source) else "",
+        "note": contradiction(row, source) if is_ok else "",
         "memory_bytes": int(float(row["memory_gb"]) * 2**30) if row["memory_gb"] else "",
         "split": rows.split_of(index),
         "needs": "" if is_whole else "a batch that its microbatches make up",
