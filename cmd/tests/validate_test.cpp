@@ -317,7 +317,7 @@ TEST_CASE("a row that names what does not exist is an error with its line, once 
   rows.add(row);
   rows.add(row);
   row = Row();
-  row.hardware = "h1000";
+  row.hardware = "H100";
   rows.add(row);
   row.hardware = "mine.json";
   rows.add(row);
@@ -331,7 +331,7 @@ TEST_CASE("a row that names what does not exist is an error with its line, once 
   const auto says = [&](const std::string& text) { return outcome.text.find(text) != std::string::npos; };
   CHECK(says("rows.csv:2:0: error: there is no model 'gpt5' (there are 'gpt2'"));
   CHECK_FALSE(says("rows.csv:3:0"));
-  CHECK(says("rows.csv:4:0: error: there is no hardware profile 'h1000' (did you mean 'h100'?)"));
+  CHECK(says("rows.csv:4:0: error: there is no hardware profile 'H100' (did you mean 'h100'?)"));
   CHECK(says("rows.csv:5:0: error: cannot read the hardware profile 'mine.json': No such file or directory"));
   CHECK(says(
       "rows.csv:6:0: error: 'megatrno' is no rule: DIMENSION:AXIS (did you mean the preset 'megatron'?)"));
