@@ -56,7 +56,7 @@ TEST_CASE("scattered products become a table, and times are predicted of sizes b
   CHECK(found[0].held_error > found[0].mean_error);
   CHECK_FALSE(hardware.efficiency.contains("einsum"));
   const ShareTable& table = hardware.tables.at("einsum");
-  CHECK(table.shares.size() == found[0].numbers);
+  CHECK(number_count(table) == found[0].numbers);
   CHECK(table.shares.size() <= 400);
   CHECK(table.at(std::vector{300.0, 300.0, 1000.0}) ==
         doctest::Approx(share_of(300, 300, 1000)).epsilon(0.1));
