@@ -318,18 +318,20 @@ Layout with_zero(ReadLayout read, const Model& model, std::vector<Diagnostic>& w
   remove_unknown(read.extras, model.dims, read.layout);
   if (!read.extras.zero) return std::move(read.layout);
   const auto& [stage, location] = *read.extras.zero;
-  const std::optional<Dim> batch = batch_dim(model);
-  if (!batch || !find_rule(read.layout, batch->name))
-    throw UserError({{location,
-                      fmt::format("ZeRO spreads what devices that share the batch hold copies of, but {}",
-                                  batch ? fmt::format("no rule splits '{}'", batch->name)
-                                        : "no input of the model has a batch"),
-                      batch ? fmt::format("split it, as in {}:AXIS,zero:{}", batch->name, stage) : ""}});
-  const AxisList axes = batch_axes(model, read.layout);
+  const Dims data = data_dims(model);
+  const auto is_split = [&](const Dim& dim) { return find_rule(read.layout, dim.name) != nullptr; };
+  if (std::none_of(data.begin(), data.end(), is_split))
+    throw UserError(
+        {{location,
+          fmt::format("ZeRO spreads what devices that share the batch hold copies of, but {}",
+                      data.empty() ? "no input of the model has a batch"
+                                   : fmt::format("no rule splits '{}'", data[0].name)),
+          data.empty() ? "" : fmt::format("split it, as in {}:AXIS,zero:{}", data[0].name, stage)}});
+  const AxisList axes = data_axes(model, read.layout);
   if (axes.empty() && stage > 0)
     warnings.push_back({location,
                         fmt::format("ZeRO has nothing to split on {}: one device has the whole of '{}'",
-                                    to_string(read.layout.mesh), batch->name),
+                                    to_string(read.layout.mesh), data[0].name),
                         "", Severity::kNote});
   return with_zero_stage(std::move(read.layout), axes, stage);
 }

@@ -201,7 +201,7 @@ TEST_CASE("a preset takes rules behind it, and refuses axes that it does not kno
         .text;
   };
   CHECK(said("--mesh data:2,context:2 --layout megatron,zero:1,batch:context,length:data")
-            .find("layout batch:context,length:data, ZeRO 1 over context") != std::string::npos);
+            .find("layout batch:context,length:data, ZeRO 1 over context+data") != std::string::npos);
   CHECK(said("--mesh data:2,modle:2 --layout megatron") ==
         "--mesh: error: the preset has no rule for the axis 'modle' (did you mean 'model'?)\n");
   CHECK(said("--mesh data:2,model:2 --layout megatrn") ==

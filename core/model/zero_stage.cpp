@@ -3,18 +3,42 @@
 #include <algorithm>
 
 namespace mtfc {
+namespace {
 
-std::optional<Dim> batch_dim(const Model& model) {
-  for (const InputDecl& input : model.inputs)
-    if (!input.type.dims.empty()) return input.type.dims[0];
-  return std::nullopt;
+// The first input that has dimensions, or nullptr.
+const InputDecl* input_with_batch(const Model& model) {
+  const auto has_any = [](const InputDecl& input) { return !input.type.dims.empty(); };
+  const auto first = std::find_if(model.inputs.begin(), model.inputs.end(), has_any);
+  return first == model.inputs.end() ? nullptr : &*first;
 }
 
-AxisList batch_axes(const Model& model, const Layout& layout) {
-  const std::optional<Dim> batch = batch_dim(model);
-  const Rule* rule = batch ? find_rule(layout, batch->name) : nullptr;
-  AxisList axes = rule ? rule->axes : AxisList{};
-  std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+}  // namespace
+
+std::optional<Dim> batch_dim(const Model& model) {
+  const InputDecl* input = input_with_batch(model);
+  return input ? std::optional(input->type.dims[0]) : std::nullopt;
+}
+
+Dims data_dims(const Model& model) {
+  Dims dims;
+  const InputDecl* input = input_with_batch(model);
+  if (!input) return dims;
+  for (const Dim& dim : input->type.dims) {
+    const auto has_it = [&](const VariableDecl& variable) { return contains(variable.type.dims, dim.name); };
+    if (dims.empty() || std::none_of(model.variables.begin(), model.variables.end(), has_it))
+      dims.push_back(dim);
+  }
+  return dims;
+}
+
+AxisList data_axes(const Model& model, const Layout& layout) {
+  AxisList axes;
+  for (const Dim& dim : data_dims(model)) {
+    const Rule* rule = find_rule(layout, dim.name);
+    if (!rule) continue;
+    for (const int axis : rule->axes)
+      if (layout.mesh.size(axis) > 1 && !contains(axes, axis)) axes.push_back(axis);
+  }
   return axes;
 }
 

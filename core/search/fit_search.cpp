@@ -38,7 +38,7 @@ std::vector<Series> all_series(const Model& model, const std::vector<Layout>& la
   std::vector<Series> all;
   for (size_t of = 0; of < layouts.size(); ++of) {
     const Layout& layout = layouts[of];
-    const AxisList axes = batch_axes(model, layout);
+    const AxisList axes = data_axes(model, layout);
     if (axes.empty() || layout.state.is_stated() || !model.train || !model.train->shard_state_over.empty()) {
       all.push_back({of, layout, std::nullopt});
       continue;
