@@ -30,7 +30,9 @@ struct Row {
   std::string mesh = "data:2,model:2", layout = "batch:data,heads:model,d_ff:model,vocab:model", more_sets;
   int zero = 0, microbatches = 4;
   std::string hardware = "a100-80g", recompute, sequence_parallel;
-  int stages = 1, chunks = 1;
+  std::string stages = "1";
+  int chunks = 1;
+  std::string held_gradients, without_passes;
   std::string status, part, stage, split, reduction, software_s, needs;
   double seconds = 1;
   int64_t memory = 1000;
@@ -52,10 +54,12 @@ struct Row {
             {"zero", std::to_string(zero)},
             {"microbatches", std::to_string(microbatches)},
             {"recompute", recompute},
+            {"held_gradients", held_gradients},
+            {"without_passes", without_passes},
             {"reduction", reduction},
             {"software_s", software_s},
             {"sequence_parallel", sequence_parallel},
-            {"stages", std::to_string(stages)},
+            {"stages", stages},
             {"chunks", std::to_string(chunks)},
             {"group", "same"},
             {"status", status},
@@ -117,9 +121,10 @@ Json whole_report(const Row& row) {
   }
   const std::string model = row.model == "gpt2" ? "gpt2.json" : "families/" + row.model + ".json";
   return report_of(
-      model, fmt::format("{} --dtype {} --microbatches {} --mesh {} --layout {}{} --hardware a100-80g -q",
+      model, fmt::format("{} --dtype {} --microbatches {} --mesh {} --layout {}{} --hardware a100-80g -q{}",
                          sets, row.dtype, row.microbatches, row.mesh, row.layout,
-                         row.zero > 0 ? fmt::format(",zero:{}", row.zero) : ""));
+                         row.zero > 0 ? fmt::format(",zero:{}", row.zero) : "",
+                         row.without_passes.empty() ? "" : " --without-pass " + row.without_passes));
 }
 
 double relative(double found, double expected) {
@@ -205,7 +210,7 @@ TEST_CASE("a pipeline takes its bubble, and each stage its share") {
   row.batch = 32;
   row.microbatches = 8;
   const double whole = only_row(row)["predicted_s"];
-  row.stages = 4;
+  row.stages = "4";
   row.devices = 16;
   const Json staged = only_row(row);
   CHECK(staged["outside_stages"] == true);
@@ -234,7 +239,7 @@ TEST_CASE("the first stage of a pipeline keeps the activations of most microbatc
   row.layers = 8;
   row.batch = 128;
   row.microbatches = 8;
-  row.stages = 4;
+  row.stages = "4";
   row.devices = 16;
   row.more_sets = "";
   row.stage = "first";
@@ -254,6 +259,51 @@ TEST_CASE("the first stage of a pipeline keeps the activations of most microbatc
   two.batch = 32;
   const double of_two = only_row(two)["predicted_bytes"];
   CHECK(first - first_of_one == doctest::Approx(3 * (of_two - first_of_one)));
+}
+
+TEST_CASE("a stage has the layers that its row states, and the last may have none") {
+  Row row;
+  row.layers = 8;
+  row.batch = 32;
+  row.microbatches = 8;
+  row.devices = 12;
+  row.stages = "4 4 0";
+  row.stage = "last";
+  const double head = only_row(row)["predicted_bytes"];
+  row.stages = "5 3 0";
+  CHECK(only_row(row)["predicted_bytes"] == doctest::Approx(head));
+  row.stage = "first";
+  const double of_five = only_row(row)["predicted_bytes"];
+  row.stages = "4 4 0";
+  const double of_four = only_row(row)["predicted_bytes"];
+  row.stages = "3 5 0";
+  const double of_three = only_row(row)["predicted_bytes"];
+  CHECK(of_five > of_four);
+  CHECK(of_five - of_four == doctest::Approx(of_four - of_three));
+}
+
+TEST_CASE("a row states how the software that ran it uses memory") {
+  Row row;
+  row.mesh = "data:2,model:1";
+  row.devices = 2;
+  const auto bytes = [&] { return only_row(row)["predicted_bytes"].get<double>(); };
+  const double plain = bytes();
+  // Gradients of all parameters in bf16, which no stage of ZeRO splits.
+  const double width = 1024,
+               parameters = 8192 * width + 512 * width + 9 * (12 * width + 13) * width + 2 * width;
+  row.held_gradients = "bf16";
+  CHECK(bytes() - plain == doctest::Approx(2 * parameters).epsilon(1e-6));
+  row.zero = 1;
+  const double held = bytes();
+  row.held_gradients = "";
+  CHECK(held - bytes() == doctest::Approx(2 * parameters).epsilon(1e-6));
+  // A gelu makes much from little. Its layers keep that, for as many tokens as a microbatch has on a device.
+  row.zero = 0;
+  row.without_passes = "recompute_cheap";
+  const double kept = only_row(row)["predicted_bytes"],
+               whole = whole_report(row)["memory"]["peak_bytes_per_device"];
+  CHECK(kept > 1.1 * plain);
+  CHECK(relative(kept, whole) < 0.001);
 }
 
 TEST_CASE("what mtfc lacks is refused by name, and counted") {

@@ -53,15 +53,25 @@ class Stages {
       return std::array{(none_.*figure)[part], (one_.*figure)[part] - (none_.*figure)[part]};
     };
     const auto [lasting, each] = zone(&ProgramFigures::zone_state_bytes, kLayers);
-    const double state = lasting + each * layers + (is_first(i) ? none_.zone_state_bytes[kBefore] : 0) +
-                         (is_last(i) ? none_.zone_state_bytes[kBehind] : 0);
-    const double whole = std::max(one_.state_bytes, 1.0);
-    const double gradients = state * one_.gradient_bytes / whole;
+    const double at_ends = (is_first(i) ? none_.zone_state_bytes[kBefore] : 0) +
+                           (is_last(i) ? none_.zone_state_bytes[kBehind] : 0);
+    const double state = lasting + each * layers + at_ends;
+    // Gradients that layers do not add belong to the ends. A variable that both ends use is held by both.
+    const auto gradients = [&](Zone part) {
+      const auto [of_ends, of_layer] = zone(&ProgramFigures::zone_gradient_bytes, part);
+      return of_layer * layers + std::max(of_ends, 0.0) * at_ends / std::max(none_.state_bytes, 1.0);
+    };
     const auto [transient, kept] = zone(&ProgramFigures::zone_peak_bytes, kLayers);
-    const double in_layers = std::max(transient, 0.0) + kept * layers * alive(i);
-    if (!is_last(i)) return state + gradients + in_layers;
-    const auto [head, under] = zone(&ProgramFigures::zone_peak_bytes, kBehind);
-    return state + gradients + std::max(in_layers, head + under * layers * alive(i));
+    double most = gradients(kLayers) + std::max(transient, 0.0) + kept * layers * alive(i);
+    if (is_last(i)) {
+      const auto [head, under] = zone(&ProgramFigures::zone_peak_bytes, kBehind);
+      most = std::max(most, gradients(kBehind) + head + under * layers * alive(i));
+    }
+    // The gradient of the embedding is made once the layers have let go of a microbatch.
+    if (is_first(i))
+      most = std::max(most,
+                      gradients(kBefore) + none_.zone_peak_bytes[kBefore] + kept * layers * (alive(i) - 1));
+    return state + most;
   }
 
  private:

@@ -37,25 +37,31 @@ std::map<std::string, double> between(const std::map<std::string, double>& from,
   return all;
 }
 
-// The steps of an entry point by zones, as they follow each other: embedding, layers, head, and back.
+// The steps of a microbatch by zones, as they follow each other: embedding, layers, head, and back. Steps around the
+// loop over microbatches, which cast or gather variables for all of them, are in the zones of none.
 class Zones {
  public:
-  explicit Zones(const EntryPoint& entry) : entry_(entry) {
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      if (!is_in_layer(entry.steps[s].name)) continue;
-      Range& range = entry.steps[s].phase == Phase::kForward ? forward_ : backward_;
-      if (entry.steps[s].phase == Phase::kUpdate) continue;
-      range.first = std::min(range.first, s);
-      range.last = std::max(range.last, s);
-    }
+  Zones(const EntryPoint& entry, const std::vector<StepCount>& counts, int64_t rounds)
+      : entry_(entry), counts_(counts), rounds_(rounds) {
+    for (size_t s = 0; s < entry.steps.size(); ++s)
+      if (is_layers(s) && entry.steps[s].phase == Phase::kForward) forward_.add(s);
+    // Steps of the forward pass may have taken in operations of the backward pass, and collectives for the backward pass
+    // of layers may begin while the head is at work: that begins with a product.
+    for (size_t s = forward_.last; s < entry.steps.size(); ++s)
+      if (is_layers(s) && entry.steps[s].phase == Phase::kBackward)
+        if (backward_.last > 0 || counts[s].flops > 0) backward_.add(s);
   }
 
   static bool is_in_layer(std::string_view name) { return !repetition(name).empty(); }
+  bool is_of_round(size_t s) const {
+    return rounds_ > 1 ? counts_[s].runs >= rounds_ : entry_.steps[s].phase != Phase::kUpdate;
+  }
 
   Zone of(size_t s) const {
     const Step& step = entry_.steps[s];
-    if (is_in_layer(step.name)) return kLayers;
-    if (step.phase == Phase::kForward)
+    const bool is_behind = s > forward_.last && s < backward_.first;
+    if (is_in_layer(step.name) && !is_behind) return kLayers;
+    if (step.phase == Phase::kForward || s < forward_.last)
       return s < forward_.first ? kBefore : s > forward_.last ? kBehind : kLayers;
     return s < backward_.first ? kBehind : s > backward_.last ? kBefore : kLayers;
   }
@@ -63,8 +69,16 @@ class Zones {
  private:
   struct Range {
     size_t first = std::numeric_limits<size_t>::max(), last = 0;
+    void add(size_t s) {
+      first = std::min(first, s);
+      last = std::max(last, s);
+    }
   };
+  bool is_layers(size_t s) const { return is_of_round(s) && is_in_layer(entry_.steps[s].name); }
+
   const EntryPoint& entry_;
+  const std::vector<StepCount>& counts_;
+  const int64_t rounds_;
   Range forward_, backward_;
 };
 
@@ -79,7 +93,7 @@ PerZone state_by_zone(const Program& program, const EntryPoint& entry, const Zon
     }
     bool is_used[3] = {};
     for (size_t s = 0; s < entry.steps.size(); ++s) {
-      if (entry.steps[s].phase != Phase::kForward) continue;
+      if (!zones.is_of_round(s) || entry.steps[s].phase != Phase::kForward) continue;
       for (const ValueId input : entry.steps[s].inputs) {
         const std::string read = tensor_name(entry.values[input]);
         // `wte/weight`, `wte/weight/stored`, and `wte/weight/adamw/mean` all belong to wte/weight.
@@ -91,6 +105,21 @@ PerZone state_by_zone(const Program& program, const EntryPoint& entry, const Zon
     if (!is_used[kBefore] && !is_used[kBehind]) is_used[kBehind] = true;
     for (const Zone zone : {kBefore, kBehind})
       if (is_used[zone]) bytes[zone] += size;
+  }
+  return bytes;
+}
+
+// The bytes of gradients of all trained variables of a device, as the rules split them: no stage of ZeRO splits what a
+// microbatch gives.
+double held_gradient_bytes(const Program& program, RowHeldGradients held) {
+  if (held == RowHeldGradients::kNone) return 0;
+  double bytes = 0;
+  for (const ProgramVariable& variable : program.variables) {
+    const Dims& dims = variable.decl.type.dims;
+    if (!variable.decl.trainable || variable.decl.optimizer_state) continue;
+    const Sharding sharding = legal_sharding_by_rules(program.layout, dims);
+    const LocalDims local = local_dims(dims, sharding, program.mesh(), program.mesh().coordinates(0));
+    bytes += static_cast<double>(elements(local)) * (held == RowHeldGradients::kBF16 ? 2 : 4);
   }
   return bytes;
 }
@@ -129,11 +158,12 @@ ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double facto
   ProgramFigures all;
   for (double ProgramFigures::*const figure :
        {&ProgramFigures::step_s, &ProgramFigures::round_s, &ProgramFigures::useful_s,
-        &ProgramFigures::peak_bytes, &ProgramFigures::state_bytes, &ProgramFigures::gradient_bytes,
-        &ProgramFigures::backward_s, &ProgramFigures::sent_on_bytes})
+        &ProgramFigures::peak_bytes, &ProgramFigures::state_bytes, &ProgramFigures::backward_s,
+        &ProgramFigures::sent_on_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
   for (PerZone ProgramFigures::*const figure :
-       {&ProgramFigures::round_zone_s, &ProgramFigures::zone_state_bytes, &ProgramFigures::zone_peak_bytes})
+       {&ProgramFigures::round_zone_s, &ProgramFigures::zone_state_bytes, &ProgramFigures::zone_peak_bytes,
+        &ProgramFigures::zone_gradient_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
   all.reduction = reduction;
   all.reduction.seconds = between(reduction.seconds, other.reduction.seconds, factor);
@@ -142,31 +172,34 @@ ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double facto
   return all;
 }
 
-CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t depth, RowRecompute again)
-    : program(std::move(compiled)), rounds(microbatches), layers(depth), recompute(again) {
+CountedProgram::CountedProgram(Program compiled, int64_t microbatches, int64_t depth, Conventions of_run)
+    : program(std::move(compiled)), rounds(microbatches), layers(depth), conventions(of_run) {
   const EntryPoint& entry = *program.find("train");
   counts = predicted_counts(program, entry);
   traffic = memory_traffic(entry, program.mesh());
   const CostReport report = cost_report(program, entry, counts, nullptr);
-  const Zones zones(entry);
+  const Zones zones(entry, counts, rounds);
   for (const StepCost& step : report.steps) {
     const auto index = static_cast<size_t>(step.index);
     const auto* started = entry.steps[index].as<StartCollective>();
-    steps.push_back({index, spent_on(step, program.mesh()),
-                     rounds > 1 ? step.count.runs >= rounds : step.phase != Phase::kUpdate,
+    steps.push_back({index, spent_on(step, program.mesh()), zones.is_of_round(index),
                      step.phase == Phase::kBackward, started && reduces(started->collective.kind),
                      tensor_name(step.name).ends_with(kAgain), step.is_product || !step.axes.empty(),
                      started && gathers_parameter(program, entry.steps[index]), zones.of(index)});
   }
-  untimed.peak_bytes = static_cast<double>(report.memory.peak);
+  const double held_bytes = held_gradient_bytes(program, conventions.held);
+  untimed.peak_bytes = static_cast<double>(report.memory.peak) + held_bytes;
   untimed.state_bytes = static_cast<double>(report.memory.variables + report.memory.optimizer_state);
-  untimed.gradient_bytes = static_cast<double>(report.memory.gradients + report.memory.variable_copies);
   untimed.zone_state_bytes = state_by_zone(program, entry, zones);
   const MemoryUse& use = report.memory_over_steps;
   for (size_t s = 0; s < entry.steps.size(); ++s) {
-    if (entry.steps[s].phase == Phase::kUpdate) continue;
-    double& most = untimed.zone_peak_bytes[zones.of(s)];
-    most = std::max(most, static_cast<double>(use.inputs[s] + use.activations[s] + use.workspace[s]));
+    if (!zones.is_of_round(s)) continue;
+    const Zone zone = zones.of(s);
+    const auto bytes = static_cast<double>(use.inputs[s] + use.activations[s] + use.workspace[s]);
+    if (bytes <= untimed.zone_peak_bytes[zone]) continue;
+    untimed.zone_peak_bytes[zone] = bytes;
+    untimed.zone_gradient_bytes[zone] =
+        static_cast<double>(use.gradients[s] + use.variable_copies[s]) + held_bytes;
   }
   int64_t tokens = 0;
   for (const InputDecl& input : program.inputs) tokens = std::max(tokens, elements(input.type.dims));
@@ -195,7 +228,8 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
     if (step.is_repeated) (step.is_backward ? backward : kernels) += seconds;
     if (step.is_repeated && step.is_heavy && step.zone == kLayers && step.is_backward == step.is_again)
       unrepeated += (step.is_again ? -seconds : seconds) / rounds;
-    if (step.is_repeated && step.is_gather && step.is_again && counted.recompute == RowRecompute::kRefetched)
+    if (step.is_repeated && step.is_gather && step.is_again &&
+        counted.conventions.recompute == RowRecompute::kRefetched)
       unrepeated += seconds / rounds;
     if (step.is_repeated || !step.reduces || rounds <= 1) continue;
     const Collective& over = entry.steps[step.index].collective();
@@ -205,7 +239,7 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
     reduction.slows_kernels = std::max(reduction.slows_kernels, link.slows_kernels);
     reduction.slowed_by_kernels = std::max(reduction.slowed_by_kernels, link.slowed_by_kernels);
   }
-  if (counted.recompute >= RowRecompute::kWhole) {
+  if (counted.conventions.recompute >= RowRecompute::kWhole) {
     figures.step_s += rounds * unrepeated;
     figures.round_s += unrepeated;
     figures.round_zone_s[kLayers] += unrepeated;

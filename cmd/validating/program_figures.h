@@ -38,11 +38,11 @@ struct ProgramFigures {
   PerZone round_zone_s = {};  // regardless of overlap
   std::map<std::string, double> once_s, of_round_s;  // by what it is spent on, regardless of overlap
   double peak_bytes = 0;
-  double state_bytes = 0;         // variables and the optimizer's state
-  double gradient_bytes = 0;      // with the copies of variables; at the peak
-  PerZone zone_state_bytes = {};  // a variable that both ends use counts in both
-  PerZone zone_peak_bytes = {};   // of inputs, activations and workspace, while these steps run
-  double backward_s = 0;          // of a round, its backward pass
+  double state_bytes = 0;            // variables and the optimizer's state
+  PerZone zone_state_bytes = {};     // a variable that both ends use counts in both
+  PerZone zone_peak_bytes = {};      // of inputs, activations and workspace, while these steps run
+  PerZone zone_gradient_bytes = {};  // of gradients and copies of variables at these peaks
+  double backward_s = 0;             // of a round, its backward pass
   Reduction reduction;
   /// Of the activations that a layer passes on in a round, the share that one device sends: devices that hold the same
   /// send a part each (Narayanan et al. 2021, section 4.1).
@@ -52,10 +52,15 @@ struct ProgramFigures {
   ProgramFigures towards(const ProgramFigures& other, double factor) const;
 };
 
+/// In which the software of a run differs from the program that stands for it.
+struct Conventions {
+  RowHeldGradients held = RowHeldGradients::kNone;  // beside their sums; they count as gradients
+  RowRecompute recompute = RowRecompute::kNone;     // if it goes beyond what the program computes again
+};
+
 /// A program whose microbatches are `rounds`, with all that prices of it for any hardware have in common.
 struct CountedProgram {
-  /// `recompute`: if the software computes layers again beyond what the program does.
-  CountedProgram(Program program, int64_t rounds, int64_t layers, RowRecompute recompute);
+  CountedProgram(Program program, int64_t rounds, int64_t layers, Conventions conventions);
 
   /// A step that may take time.
   struct Counted {
@@ -73,7 +78,7 @@ struct CountedProgram {
   Program program;
   int64_t rounds;
   int64_t layers;
-  RowRecompute recompute;
+  Conventions conventions;
   std::vector<StepCount> counts;
   std::vector<std::vector<MemoryAccess>> traffic;
   std::vector<Counted> steps;

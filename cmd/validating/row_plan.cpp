@@ -137,10 +137,10 @@ void set_depths(const PublishedRow& row, RowPlan& plan) {
 std::string RowPlan::key() const {
   std::vector<std::string> sets = model.sets;
   replace_set(sets, kDepth, 0);
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", model.model, fmt::join(sets, " "),
                      model.dtype.value_or(""), gradients, fmt::join(model.without_passes, " "),
                      flags.mesh.value_or(""), flags.layout.value_or(""), flags.preset_between, rounds,
-                     fmt::join(depths, "/"), to_string(recompute));
+                     fmt::join(depths, "/"), to_string(conventions.held), to_string(conventions.recompute));
 }
 
 ModelOptions RowPlan::at_depth(size_t index) const {
@@ -154,7 +154,7 @@ RowPlan planned(const PublishedRow& row) {
   RowPlan plan;
   plan.model.model = resolved_model(row);
   plan.model.sets = row.set;
-  plan.recompute = row.recompute;
+  plan.conventions = {row.held_gradients, row.recompute};
   if (row.recompute >= RowRecompute::kFull) plan.model.sets.push_back("recompute=1");
   if (row.recompute == RowRecompute::kSelective) plan.model.sets.push_back("recompute_scores=1");
   plan.model.dtype = row.dtype == "f16" ? "bf16" : row.dtype;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cmd/options/model_options.h"
+#include "cmd/validating/program_figures.h"
 #include "core/diagnostics/error.h"
 #include "formats/validation/published_rows.h"
 
@@ -30,7 +31,7 @@ struct RowPlan {
   std::vector<int64_t> depths;       // to compile: two, one that is the run's, or none without a depth
   int64_t rounds = 1;                // microbatches of the compiled step; of a pipeline always 2
   std::vector<double> stage_layers;  // by stage
-  RowRecompute recompute = RowRecompute::kNone;
+  Conventions conventions;
 
   /// Plans with the same key have the same programs.
   std::string key() const;

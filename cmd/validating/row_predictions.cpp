@@ -143,7 +143,7 @@ void RowPredictions::compile(RowGroup& group) {
   try {
     for (size_t depth = 0; depth < std::max<size_t>(plan.depths.size(), 1); ++depth)
       group.programs.emplace_back(compiled(plan, depth), plan.rounds,
-                                  plan.depths.empty() ? 0 : plan.depths[depth], plan.recompute);
+                                  plan.depths.empty() ? 0 : plan.depths[depth], plan.conventions);
   } catch (const RowRefused& refused) {
     group.programs.clear();
     for (const size_t row : group.rows) refuse(row, refused);

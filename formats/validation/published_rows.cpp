@@ -124,20 +124,23 @@ RowColumn sequence_column() {
 }
 
 RowColumn stages_column() {
-  return {"stages",
-          "how many stages a pipeline has, or the layers of each with blanks between them (default: 1)",
-          text(),
-          [](PublishedRow& row, const std::string& field) {
-            row.stages.clear();
-            for (const std::string& word : words_of(field)) {
-              const std::optional<int64_t> number = whole_of(word);
-              if (!number || *number < 1 || *number > 1'000'000)
-                return fmt::format("'{}' is no number of stages and none of layers", word);
-              row.stages.push_back(*number);
-            }
-            return std::string(row.stages.empty() ? "expected a number" : "");
-          },
-          [](const PublishedRow& row) { return fmt::format("{}", fmt::join(row.stages, " ")); }};
+  return {
+      "stages",
+      "how many stages a pipeline has, or the layers of each with blanks between them (default: 1). The last "
+      "may have none, but the head",
+      text(),
+      [](PublishedRow& row, const std::string& field) {
+        row.stages.clear();
+        for (const std::string& word : words_of(field)) {
+          const std::optional<int64_t> number = whole_of(word);
+          if (!number || *number < 0 || *number > 1'000'000)
+            return fmt::format("'{}' is no number of stages and none of layers", word);
+          row.stages.push_back(*number);
+        }
+        if (row.stages.empty()) return std::string("expected a number");
+        return std::string(row.stages == std::vector<int64_t>{0} ? "expected a stage" : "");
+      },
+      [](const PublishedRow& row) { return fmt::format("{}", fmt::join(row.stages, " ")); }};
 }
 
 RowColumn passes_column() {
@@ -178,6 +181,10 @@ const std::vector<RowColumn> kColumns = {
     text_column<&PublishedRow::gradients>("gradients",
                                           "the dtype in which gradients are added over devices "
                                           "(default: as `dtype` has it)"),
+    name_column<&PublishedRow::held_gradients>(
+        "held_gradients",
+        "the dtype in which the software holds the gradients of a microbatch for all parameters of a device "
+        "beside their sums: none (the default, each is added as it comes), bf16 or f32"),
     text_column<&PublishedRow::hardware>("hardware", "the name of a hardware profile"),
     count_column<&PublishedRow::devices>("devices", "of all stages", 1, kMost),
     text_column<&PublishedRow::mesh>("mesh", "of one stage, as in data:8,model:2"),

@@ -55,6 +55,13 @@ inline constexpr auto kEnumNames<RowRecompute> =
                                            {RowRecompute::kWhole, "whole"},
                                            {RowRecompute::kRefetched, "refetched"}});
 
+/// Gradients of a microbatch that a device holds for all of its parameters at once, beside their sums: frameworks make
+/// tensors of them before they add them up, where a program adds each gradient as it comes.
+enum class RowHeldGradients { kNone, kBF16, kF32 };
+template <>
+inline constexpr auto kEnumNames<RowHeldGradients> = std::to_array<EnumName<RowHeldGradients>>(
+    {{RowHeldGradients::kNone, "none"}, {RowHeldGradients::kBF16, "bf16"}, {RowHeldGradients::kF32, "f32"}});
+
 /// The stage of a pipeline whose memory a row states: the one that needs most, or the first or last.
 enum class RowStage { kLargest, kFirst, kLast };
 template <>
@@ -74,6 +81,7 @@ struct RowModel {
   std::vector<std::string> set;  // NAME=VALUE
   std::string dtype = "f32";
   std::string gradients;  // "": as `dtype` has them
+  RowHeldGradients held_gradients = RowHeldGradients::kNone;
   RowRecompute recompute = RowRecompute::kNone;
   std::vector<std::string> without_passes;  // that the software has no counterpart of
   RowReduction reduction = RowReduction::kAfter;

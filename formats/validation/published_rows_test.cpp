@@ -36,7 +36,7 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
       "id,source,set,seconds,stages,status,sequence_parallel,memory_bytes,without_passes\n"
       "# a run that failed\n"
       "a,paper,layers=2  batch=8,,2,failed,yes,,recompute_cheap fuse\n"
-      "\"b, again\",paper,,1.5,7 9,,,8e9,\n");
+      "\"b, again\",paper,,1.5,7 9 0,,,8e9,\n");
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].set == std::vector<std::string>{"layers=2", "batch=8"});
   CHECK(rows[0].status == RowStatus::kFailed);
@@ -48,8 +48,8 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
   CHECK(rows[1].id == "b, again");
   CHECK(rows[1].seconds == 1.5);
   CHECK(rows[1].memory_bytes == 8e9);
-  CHECK(rows[1].stages == std::vector<int64_t>{7, 9});
-  CHECK(rows[1].stage_count() == 2);
+  CHECK(rows[1].stages == std::vector<int64_t>{7, 9, 0});
+  CHECK(rows[1].stage_count() == 3);
   CHECK(rows[1].kind == RowKind::kMeasured);
   CHECK(rows[1].dtype == "f32");
   CHECK(rows[1].microbatches == 1);
@@ -75,6 +75,10 @@ TEST_CASE("errors of rows name the line and the column") {
       "2:0: error: column 'without_passes': 'recompute_cheep' is no pass that can be left out (did you mean "
       "'recompute_cheap'?), found 'fuse recompute_cheep'\n");
   CHECK(files.complaint("without_passes\npartition\n").find("'partition' is no pass") != std::string::npos);
+  CHECK(files.complaint("stages\n0\n") == "2:0: error: column 'stages': expected a stage, found '0'\n");
+  CHECK(files.complaint("stages\n4 -1\n").find("'-1' is no number of stages") != std::string::npos);
+  CHECK(files.complaint("held_gradients\nbf\n") ==
+        "2:0: error: column 'held_gradients': expected one of none, bf16, f32, found 'bf'\n");
   CHECK(files.complaint("id,id\na,b\n").find("there are several columns 'id'") != std::string::npos);
   CHECK(files.complaint("id,source\na\n").find("the line has 1 field, but the first line names 2") !=
         std::string::npos);

@@ -19,7 +19,7 @@ constexpr double kPull = 1e-6;        // to the mean, so that there is one solut
 constexpr double kLeastShare = 1e-6;
 constexpr double kLeastRatio = 1.2;    // of neighbouring sizes
 constexpr double kLeastGain = 0.004;   // of another size, relative to what is left
-constexpr double kFactorPull = 2;    // of a factor to 1, relative to a measurement
+constexpr double kFactorPull = 2;      // of a factor to 1, relative to a measurement
 constexpr int64_t kLeastOfFactor = 8;  // measurements at a size
 constexpr double kUsualError = 0.05;
 constexpr int kRoundsOfTrial = 40, kRoundsOfFit = 400, kRoundsOfWeights = 6;

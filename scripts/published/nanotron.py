@@ -2,7 +2,17 @@
 
 import published_rows as rows
 
-NOTE = "memory is torch's largest allocated, in GiB; gradients are summed in f32; stages have equal numbers of layers"
+NOTES = [
+    "memory is torch's largest allocated, in GiB, of the first device (nanotron.helpers.log_throughput), so of the first"
+    " stage",
+    "the software keeps what element-wise operations make, and has bf16 gradients of all parameters beside their f32 sums"
+    " (the playbook counts 20 bytes for each parameter)",
+    "runs of one stage with up to 8 devices of tensor parallelism keep the activations that they gather between parts; those"
+    " with stages were made again, with a later nanotron that gathers them again (tp_recompute_allgather); those of one stage"
+    " with more devices are of either kind, and count as the latter",
+    "stages have the layers that nanotron.models.build_model gives them: it balances the products of layers and head",
+    "runs that cannot run are refused by name: nanotron's 1F1B asserts p - 1 microbatches, and a stage without a block fails",
+]
 TIED = ("1B", "3B")  # their names count the embedding once
 RULE = ("times are left out where a run takes more than 1.5 times as long as one with the same or a later stage of ZeRO,"
         " and the same split of devices, would take with as many microbatches, if these took as long as its own;"
@@ -13,6 +23,7 @@ GATHER = ("after the update, ZeRO-1 of nanotron (optim/zero.py) copies one piece
 ODD, ODD_AMONG_SIZES = 1.5, 5
 PIECE_S = 6e-6
 TENSORS_OF_LAYER, OTHER_TENSORS = 6, 3
+NODE = 8
 
 
 def is_odd(row, rows):
@@ -53,22 +64,50 @@ def seconds_of_gather(row):
     return PIECE_S * tensors * int(row["dp"])
 
 
+def blocks_by_stage(row, stages):
+    """The blocks of each stage, by the rule of nanotron.models.build_model: embedding, layers, norm, head, cast and loss
+    follow each other, and a stage takes blocks until the products so far exceed its share."""
+    width, vocab, layers = int(row["d_model"]), int(row["vocab"]), int(row["layers"])
+    layer = 4 * width * width + 3 * int(row["d_ff"]) * width
+    blocks = [("embedding", 0), *[("layer", layer)] * layers, ("norm", 0), ("head", vocab * width), ("cast", 0), ("loss", 0)]
+    whole = sum(cost for _, cost in blocks)
+    found = [[] for _ in range(stages)]
+    stage, so_far = 0, 0
+    for name, cost in blocks:
+        found[stage].append(name)
+        so_far += cost
+        if so_far * stages > whole * (stage + 1) and stage + 1 < stages:
+            stage += 1
+    return found
+
+
+def needed(row, blocks):
+    """The reason why the run cannot be expressed; "" if it can."""
+    if int(row["dp"]) * int(row["micro"]) * int(row["grad_acc"]) != int(row["global_batch"]):
+        return "a batch that its microbatches make up"
+    if int(row["grad_acc"]) < int(row["pp"]) - 1:
+        return "as many microbatches as stages but one"
+    return "" if all(blocks) else "a block for each stage"
+
+
 def converted(row, index, source):
     data, tensor, stages = int(row["dp"]), int(row["tp"]), int(row["pp"])
     is_ok = row["status"] == "ok"
-    is_whole = data * int(row["micro"]) * int(row["grad_acc"]) == int(row["global_batch"])
-    return {
+    blocks = blocks_by_stage(row, stages)
+    columns = {
         "id": f"{row['model']}-{row['devices']}-d{data}-t{tensor}-p{stages}-z{row['zero']}-b{row['micro']}",
         "source": "playbook",
         **rows.llama(row["layers"], row["d_model"], row["heads"], row["heads"], row["d_ff"], row["seq"], row["vocab"],
                      row["global_batch"], tied=int(row["model"] in TIED)),
         "dtype": "bf16",
         "gradients": "f32",
+        "held_gradients": "bf16",
         "hardware": "h100-efa",
         **rows.split_devices(data, tensor, stages),
         "zero": row["zero"],
         "microbatches": row["grad_acc"],
-        "without_passes": "recompute_cheap regather_between" + (" start_ahead" if row["zero"] == "1" else ""),
+        "without_passes": " ".join(["regather_between"] * (stages == 1 and tensor <= NODE) + ["recompute_cheap"]
+                                   + ["start_ahead"] * (row["zero"] == "1")),
         "reduction": "in_last" if data > 1 and stages == 1 else "",
         "software_s": f"{seconds_of_gather(row):.4g}" if row["zero"] == "1" and data > 1 else "",
         "sequence_parallel": "yes" if tensor > 1 else "",
@@ -78,14 +117,18 @@ def converted(row, index, source):
         "note": contradiction(row, source) if is_ok else "",
         "memory_bytes": int(float(row["memory_gb"]) * 2**30) if row["memory_gb"] else "",
         "split": rows.split_of(index),
-        "needs": "" if is_whole else "a batch that its microbatches make up",
+        "needs": needed(row, blocks),
     }
+    if stages > 1:
+        columns["stage"] = "first"
+        columns["stages"] = " ".join(str(names.count("layer")) for names in blocks)
+    return columns
 
 
 if __name__ == "__main__":
     source = rows.read("nanotron_ultrascale.csv")
     rows.write(
         ["Hugging Face, Ultra-Scale Playbook, benchmarks_interactive.html (vinjn/nanotron-ultrascale-playbook@924e4d0),"
-         " Apache-2.0", NOTE, RULE, GATHER],
+         " Apache-2.0", *NOTES, RULE, GATHER],
         [converted(row, index, source) for index, row in enumerate(source)],
     )
