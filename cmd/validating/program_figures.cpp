@@ -45,8 +45,8 @@ class Zones {
       : entry_(entry), counts_(counts), rounds_(rounds) {
     for (size_t s = 0; s < entry.steps.size(); ++s)
       if (is_layers(s) && entry.steps[s].phase == Phase::kForward) forward_.add(s);
-    // Steps of the forward pass may have taken in operations of the backward pass, and collectives for the backward pass
-    // of layers may begin while the head is at work: that begins with a product.
+    // Steps of the forward pass may have taken in operations of the backward pass, and collectives for the backward
+    // pass of layers may begin while the head is at work: that pass begins with a product.
     for (size_t s = forward_.last; s < entry.steps.size(); ++s)
       if (is_layers(s) && entry.steps[s].phase == Phase::kBackward)
         if (backward_.last > 0 || counts[s].flops > 0) backward_.add(s);
