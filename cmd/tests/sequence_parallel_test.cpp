@@ -131,7 +131,8 @@ TEST_CASE("training by a rule between parts gives what one device gives") {
        {"transformer_lm.json --set length=16 --mesh data:2,model:2 --layout megatron,zero:3",
         "transformer_lm.json --set length=7 --mesh data:2,model:2 --layout megatron,zero:1 --microbatches 2",
         "transformer_lm.json --set length=7 --mesh context:2,model:2 --layout megatron",
-        "families/llama.json --set attention_heads=4 --set length=8 --mesh data:2,context:2 --layout megatron,zero:3",
+        "families/llama.json --set attention_heads=4 --set length=8 --mesh data:2,context:2 --layout "
+        "megatron,zero:3",
         "transformer_lm.json --set length=7 --set recompute=1 --mesh model:4 --layout megatron",
         "transformer_lm.json --set length=7 --mesh data:2,model:2 --layout megatron,propagate",
         "transformer_lm.json --set length=3 --mesh model:4 --layout megatron",

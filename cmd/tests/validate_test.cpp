@@ -489,6 +489,21 @@ TEST_CASE("the bundled rows are those that the converters make") {
   }
 }
 
+TEST_CASE("memory of bundled rows is predicted within what is stated") {
+  const auto within = [](const std::string& options) {
+    const Outcome outcome =
+        outcome_of(fmt::format("MTFC_VERIFY_PASSES=0 '{}' validate '{}/testdata/published/'{} 2>&1",
+                               kTestedProgram, kSourceFolder, options));
+    CAPTURE(outcome.text);
+    CHECK(outcome.code == 0);
+  };
+  // Runs of Megatron with tensor and context parallelism and two stages.
+  within("simumax.csv -q --only model=llama --bar simumax.memory=3");
+  // Runs of nanotron on one stage, and on some.
+  within("playbook.csv -q --only stages=1 --only 'mesh=*model:[12]' --bar playbook.memory=11");
+  within("playbook.csv -q --only 'stages=* *' --only devices=8 --bar playbook.memory=12");
+}
+
 TEST_CASE("a tenth of the bundled rows is priced") {
   const std::string files = std::string(kSourceFolder) + "/testdata/published/*.csv";
   const ScratchFolder folder;
