@@ -267,14 +267,18 @@ std::vector<ListSet> PlanCandidates::lists_at(const FlatGraph& graph, const Flat
   std::vector<ListSet> dims = reach.dims[tensor];
   if (firm.empty() || dims == firm[tensor]) return dims;
   const AxisList used = firm_axes(graph, node);
-  for (size_t d = 0; d < dims.size(); ++d)
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const AxisList own = axes_in(reach.lists, {firm[tensor][d]});
     for (size_t number = 1; number < 64; ++number) {
       const ListSet one = ListSet{1} << number;
       if ((dims[d] & one) == 0 || (firm[tensor][d] & one) != 0) continue;
       const AxisList& list = reach.lists[number];
-      if (std::any_of(list.begin(), list.end(), [&](int axis) { return contains(used, axis); }))
+      // In length/context+model, whose context is firm, the rule between parts has only added model.
+      if (std::any_of(list.begin(), list.end(),
+                      [&](int axis) { return contains(used, axis) && !contains(own, axis); }))
         dims[d] &= ~one;
     }
+  }
   return dims;
 }
 
