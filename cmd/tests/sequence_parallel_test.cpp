@@ -100,6 +100,33 @@ TEST_CASE("a rule between parts splits what devices along the axis hold copies o
   CHECK(number(split, "/flops/einsum_per_device") == number(whole, "/flops/einsum_per_device"));
 }
 
+TEST_CASE("a rule between parts splits a length that a rule splits already") {
+  const std::string sizes =
+      "--set layers=4 --set batch=4 --set length=512 --set d_model=512 --set d_ff=2048 --set heads=8 "
+      "--set vocab=512 --mesh context:2,model:8 --layout length:context,heads:model,d_ff:model,vocab:model";
+  const Json whole = report_of("transformer_lm.json", sizes),
+             split = report_of("transformer_lm.json", sizes + ",between:length:model");
+  const Json::json_pointer activations("/memory/activations_at_peak");
+  CHECK(split.at(activations).get<double>() < 0.6 * whole.at(activations).get<double>());
+  // The sums that a part gives are scattered.
+  const Json& sent = split["communication"]["by_kind"];
+  CHECK(sent["all_reduce"]["bytes_sent_per_device"].get<double>() <
+        0.1 * sent["reduce_scatter"]["bytes_sent_per_device"].get<double>());
+}
+
+TEST_CASE("the exponentials of logits take their place, also with a sequence that is split") {
+  const std::string sizes =
+      "--set layers=2 --set batch=4 --set length=256 --set d_model=64 --set d_ff=128 --set heads=4 "
+      "--set vocab=32768 --mesh model:2 --layout heads:model,d_ff:model,vocab:model";
+  for (const char* between : {"", ",between:length:model"}) {
+    CAPTURE(between);
+    const Json report = report_of("transformer_lm.json", sizes + between);
+    const double logits = 4.0 * 256 * 32768 / 2 * 4, at_peak = report["memory"]["activations_at_peak"];
+    CHECK(at_peak >= logits);
+    CHECK(at_peak < 1.2 * logits);
+  }
+}
+
 TEST_CASE("the preset megatron gathers no weights over the axis that splits them") {
   for (const char* mesh : {"data:2,model:2", "data:8,model:8,expert:8"})
     for (const char* model :
@@ -133,6 +160,7 @@ TEST_CASE("training by a rule between parts gives what one device gives") {
         "transformer_lm.json --set length=7 --mesh context:2,model:2 --layout megatron",
         "families/llama.json --set attention_heads=4 --set length=8 --mesh data:2,context:2 --layout "
         "megatron,zero:3",
+        "transformer_lm.json --set length=16 --mesh data:2,context:2,model:2 --layout megatron",
         "transformer_lm.json --set length=7 --set recompute=1 --mesh model:4 --layout megatron",
         "transformer_lm.json --set length=7 --mesh data:2,model:2 --layout megatron,propagate",
         "transformer_lm.json --set length=3 --mesh model:4 --layout megatron",

@@ -52,19 +52,22 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const Dims over = node.attributes.get<Dims>("over");
   const TensorId labels = node.operands[1];
   const Attributes result_order = {{"dims", without(b.dims(node.operands[0]), over)}};
-  const SoftmaxParts parts = softmax_parts(b, node.operands[0], over);
-  const TensorId log_sum = b.op("log", {parts.sum});
+  TensorId chosen = kNoTensor;
   if (is_integer(b.type(labels).dtype)) {
+    // Each label's z, without all of z in memory. The exponentials come last, so that they may take the place of the
+    // logits.
     const TensorId logits = node.operands[0];
     const Dims& dims = b.dims(logits);
     const Dim classes = dims[static_cast<size_t>(position(dims, over[0].name))];
-    const TensorId chosen = b.op("gather", {logits, labels}, {{"dim", classes}});
-    // This is each label's z, without all of z in memory.
-    return {b.op("sub", {log_sum, b.op("sub", {chosen, parts.largest})}, result_order)};
+    chosen = b.op("gather", {logits, labels}, {{"dim", classes}});
   }
+  const SoftmaxParts parts = softmax_parts(b, node.operands[0], over);
+  const TensorId log_sum = b.op("log", {parts.sum});
+  if (chosen != kNoTensor)
+    return {b.op("sub", {log_sum, b.op("sub", {chosen, parts.largest})}, result_order)};
   const Attributes reduced = {{"over", over}};
   const TensorId weight = b.op("reduce_sum", {labels}, reduced);
-  const TensorId chosen = b.op("reduce_sum", {b.op("mul", {labels, parts.shifted})}, reduced);
+  chosen = b.op("reduce_sum", {b.op("mul", {labels, parts.shifted})}, reduced);
   return {b.op("sub", {b.op("mul", {weight, log_sum}), chosen}, result_order)};
 }
 
