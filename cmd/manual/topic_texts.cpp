@@ -63,9 +63,10 @@ $ mtfc check model.json --mesh rows:2,cols:4 --layout batch:rows,hidden:cols
 The first rule splits the batch over the 2 rows of devices, the second the hidden units over the 4 columns. Sizes need not
 divide evenly. Several axes are joined by +, as in batch:rows+cols. A tensor can't be split twice over the same axis.
 
-Among the rules, zero:1, zero:2 or zero:3 is a stage of ZeRO over the axes that split the batch or the length of texts, and
-propagate stands for --propagate, as in batch:rows,zero:3 or batch:rows,propagate. With heads:cols, between:length:cols splits
-the length over the same axis where nothing else uses it: sequence parallelism.
+Among the rules, zero:1, zero:2 or zero:3 is a stage of ZeRO over the axes that split the batch or the length of texts, or
+over those behind it, as in zero:3:rows, and propagate stands for --propagate, as in batch:rows,zero:3 or
+batch:rows,propagate. With heads:cols, between:length:cols splits the length over the same axis where nothing else uses it:
+sequence parallelism.
 
 Without --mesh and --layout there is one device. A device is a process, and mtfc run starts them: 8 for this mesh.
 

@@ -317,7 +317,8 @@ ReadLayout read_layout(const Sources& sources, const ModelOptions& options,
 Layout with_zero(ReadLayout read, const Model& model, std::vector<Diagnostic>& warnings) {
   remove_unknown(read.extras, model.dims, read.layout);
   if (!read.extras.zero) return std::move(read.layout);
-  const auto& [stage, location] = *read.extras.zero;
+  const auto& [stage, location, stated] = *read.extras.zero;
+  if (!stated.empty()) return with_zero_stage(std::move(read.layout), stated, stage);
   const Dims data = data_dims(model);
   const auto is_split = [&](const Dim& dim) { return find_rule(read.layout, dim.name) != nullptr; };
   if (std::none_of(data.begin(), data.end(), is_split))

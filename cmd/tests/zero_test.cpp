@@ -12,6 +12,7 @@
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
+#include "cmd/testing/command_results.h"
 #include "core/compile/pipeline.h"
 #include "core/cost/cost.h"
 #include "core/model/zero_stage.h"
@@ -221,6 +222,25 @@ TEST_CASE("a parameter takes the bytes of mixed precision under every stage") {
   CHECK(bytes_of(1, 4) == Bytes{{"bf16", 2}, {"masters", 4 / d}, {"state", 8 / d}, {"gradients", 4}});
   CHECK(bytes_of(2, 4) == Bytes{{"bf16", 2}, {"masters", 4 / d}, {"state", 8 / d}, {"gradients", 4 / d}});
   CHECK(bytes_of(3, 4) == Bytes{{"bf16", 2 / d}, {"masters", 4 / d}, {"state", 8 / d}, {"gradients", 4 / d}});
+}
+
+TEST_CASE("a stage that names its axes leaves replicas over the others") {
+  const auto state = [](const std::string& stage) {
+    const auto memory = report_of("transformer_lm.json",
+                                  "--set layers=2 --mesh replicas:2,data:4 --layout "
+                                  "batch:replicas+data,zero:" +
+                                      stage)["memory"];
+    return memory["optimizer_state"].get<double>();
+  };
+  CHECK(state("1:data") == doctest::Approx(2 * state("1")).epsilon(1e-4));
+  CHECK(state("1:replicas") == doctest::Approx(4 * state("1")).epsilon(1e-4));
+  CHECK(state("1:data+replicas") == state("1"));
+  CHECK(
+      outcome_in_models("$MTFC verify transformer_lm.json --set layers=2 --set batch=8 --set length=16 --set "
+                        "d_model=32 --set d_ff=64 --set heads=4 --set vocab=64 --mesh "
+                        "replicas:2,data:2,model:2 --layout batch:replicas+data,heads:model,zero:3:data "
+                        "--microbatches 2")
+          .starts_with("exit 0: the same as on one device: "));
 }
 
 TEST_CASE("training in bf16 is the same to the bit at every stage") {

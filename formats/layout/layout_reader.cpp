@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kMeshFlag = "--mesh";
 constexpr const char* kLayoutFlag = "--layout";
 constexpr const char* kMeshForm = "AXIS:SIZE";
+constexpr const char* kZero = "zero";
 
 // A piece of a flag's value and its offset.
 struct Piece {
@@ -56,6 +57,10 @@ std::string part_hint(std::string_view part, std::string_view form, std::string_
   return part.find_first_of("./") == std::string_view::npos ? "" : "the name of a layout file ends in .json";
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // The short form NAME:VALUE,NAME:VALUE … of a flag.
 class ShortForm {
  public:
@@ -68,7 +73,7 @@ class ShortForm {
     bool is_prefixed = false;
   };
   /// `word` may stand in the place of a part; has_word() then says so. `prefix` may stand before a part, as in
-  /// PREFIX:NAME:VALUE.
+  /// PREFIX:NAME:VALUE. A stage of ZeRO may have axes behind it, as in zero:1:VALUE; they are part of its value.
   std::vector<Part> parts(std::string_view word = "", std::string_view prefix = "") {
     std::vector<Part> parts;
     for (const Piece& piece : split({text_, 0}, ",; \t\n")) {
@@ -80,6 +85,10 @@ class ShortForm {
       std::vector<Piece> sides = split(piece, ":");
       const bool is_prefixed = sides.size() == 3 && sides[0].text == prefix;
       if (is_prefixed) sides.erase(sides.begin());
+      if (sides.size() == 3 && sides[0].text == kZero && is_number(sides[1].text)) {
+        sides[1].text = piece.text.substr(sides[1].offset - piece.offset);
+        sides.pop_back();
+      }
       if (sides.size() == 2 && !sides[0].text.empty() && !sides[1].text.empty())
         parts.push_back({sides[0], sides[1], is_prefixed});
       else
@@ -145,16 +154,31 @@ Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
   return std::move(checker).mesh();
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+// The names that `+` joins.
+std::vector<LocatedName> joined_axes(const ShortForm& form, const Piece& value, DiagnosticSink& sink) {
+  std::vector<LocatedName> axes;
+  for (const Piece& axis : split(value, "+")) {
+    if (axis.text.empty())
+      sink.error(form.at(axis), fmt::format("'{}' lacks the name of an axis next to '+'", value.text));
+    else
+      axes.push_back({std::string(axis.text), form.at(axis)});
+  }
+  return axes;
 }
 
-// `zero:3` is no rule: no axis has such a name.
-ZeroStage zero_stage(const ShortForm& form, const Piece& value, DiagnosticSink& sink) {
-  if (value.text.size() != 1 || value.text[0] > '3')
-    sink.error(form.at(value), fmt::format("there is no stage {} of ZeRO", value.text),
+// `zero:3` is no rule: no axis has such a name. Nor is `zero:3:rows+cols`, which names axes of the mesh.
+ZeroStage zero_stage(const ShortForm& form, const Piece& value, const Mesh& mesh, DiagnosticSink& sink) {
+  const std::vector<Piece> sides = split(value, ":");
+  const std::string_view stage = sides[0].text;
+  if (stage.size() != 1 || stage[0] > '3')
+    sink.error(form.at(value), fmt::format("there is no stage {} of ZeRO", stage),
                "1 splits the state of the optimizer, 2 gradients as well, and 3 variables as well");
-  return {value.text[0] - '0', form.at(value)};
+  ZeroStage zero{stage[0] - '0', form.at(value), {}};
+  if (sides.size() == 1) return zero;
+  RuleChecker checker(mesh, sink);
+  checker.add(kZero, form.at(value), joined_axes(form, sides[1], sink));
+  for (const Rule& rule : std::move(checker).rules()) zero.axes = rule.axes;
+  return zero;
 }
 
 struct ShortLayout {
@@ -168,19 +192,13 @@ ShortLayout short_layout(std::string_view text, const Mesh& mesh, DiagnosticSink
   RuleChecker checker(mesh, sink), between(mesh, sink);
   ShortLayout layout;
   for (const auto& [name, value, is_between] : form.parts("propagate", "between")) {
-    if (name.text == "zero" && is_number(value.text)) {
+    if (name.text == kZero && is_number(split(value, ":")[0].text)) {
       if (layout.zero) sink.error(form.at(name), "the layout states two stages of ZeRO");
-      layout.zero = zero_stage(form, value, sink);
+      layout.zero = zero_stage(form, value, mesh, sink);
       continue;
     }
-    std::vector<LocatedName> axes;
-    for (const Piece& axis : split(value, "+")) {
-      if (axis.text.empty())
-        sink.error(form.at(axis), fmt::format("'{}' lacks the name of an axis next to '+'", value.text));
-      else
-        axes.push_back({std::string(axis.text), form.at(axis)});
-    }
-    (is_between ? between : checker).add(std::string(name.text), form.at(name), axes);
+    (is_between ? between : checker)
+        .add(std::string(name.text), form.at(name), joined_axes(form, value, sink));
   }
   layout.rules = std::move(checker).rules();
   layout.between = std::move(between).rules();

@@ -1,7 +1,7 @@
 #pragma once
 // Reads layouts: the JSON file, and the short forms of the command line, `rows:2,cols:4` and
 // `batch:rows,hidden:rows+cols` (parts separated by commas, semicolons or blanks). Among the rules, the short form may
-// have `propagate`, a stage of ZeRO, `zero:3`, and rules between parts, `between:length:cols`.
+// have `propagate`, a stage of ZeRO, `zero:3` or `zero:3:rows`, and rules between parts, `between:length:cols`.
 
 #include <optional>
 #include <string>
@@ -27,10 +27,12 @@ struct LayoutSources {
       preset;                  // contents of a preset (preset.h), whose rules follow those of the flags
   bool preset_between = true;  // its rules between parts, too
 };
-/// A stage of ZeRO in the short form of rules. It is over the axes that split the batch, which only the model tells.
+/// A stage of ZeRO in the short form of rules, `zero:3` or `zero:3:rows`. Without axes it is over those that split the
+/// batch, which only the model tells.
 struct ZeroStage {
   int stage = 0;  // 0 to 3
   Location location;
+  AxisList axes = {};
 };
 
 /// LayoutExtras hold what the sources state besides the layout.

@@ -77,6 +77,32 @@ TEST_CASE("the short form of rules may have a stage of ZeRO and propagation") {
         "--layout:1:11: error: expected DIMENSION:AXIS, found 'zero4'");
 }
 
+TEST_CASE("a stage of ZeRO may name its axes") {
+  LayoutSources sources;
+  sources.mesh = "replicas:2,data:4,model:2";
+  std::vector<Diagnostic> none;
+  LayoutExtras extras;
+  const auto read = [&](const char* rules) {
+    sources.rules = rules;
+    return read_layout(sources, none, &extras);
+  };
+  CHECK(to_string(read("batch:replicas+data,zero:2:data")) == "batch:replicas+data");
+  REQUIRE(extras.zero);
+  CHECK(extras.zero->stage == 2);
+  CHECK(extras.zero->axes == AxisList{1});
+  read("batch:replicas+data,zero:1:data+replicas");
+  CHECK(extras.zero->axes == AxisList{1, 0});
+  CHECK(complaint([&] { read("batch:data,zero:1:dat"); }) ==
+        "--layout:1:19: error: unknown axis 'dat' (did you mean 'data'?)");
+  CHECK(complaint([&] { read("batch:data,zero:4:data"); }) ==
+        "--layout:1:17: error: there is no stage 4 of ZeRO (1 splits the state of the optimizer, 2 gradients "
+        "as well, and 3 variables as well)");
+  CHECK(complaint([&] { read("batch:data,zero:1:"); }) ==
+        "--layout:1:19: error: '' lacks the name of an axis next to '+'");
+  CHECK(complaint([&] { read("batch:data,zero:data:1"); }) ==
+        "--layout:1:12: error: expected DIMENSION:AXIS, found 'zero:data:1'");
+}
+
 TEST_CASE("the short form of rules may have rules between parts") {
   LayoutSources sources;
   sources.mesh = "data:2,model:2";

@@ -53,7 +53,7 @@ void add_preset(const Cursor& preset, bool with_between, Layout& layout, LayoutE
   }
   check_axes(layout.mesh, known, preset);
   if (const auto zero = preset.find("zero"); zero && !extras.zero)
-    extras.zero = ZeroStage{static_cast<int>(zero->integer().value_or(0)), zero->location()};
+    extras.zero = ZeroStage{static_cast<int>(zero->integer().value_or(0)), zero->location(), {}};
 }
 
 void remove_unknown(const LayoutExtras& extras, const Dims& known, Layout& layout) {
