@@ -41,7 +41,7 @@ void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& 
   result.seconds = figures.step_s + (microbatches - static_cast<double>(plan.rounds)) * figures.round_s -
                    hidden_reduction(result.row, figures);
   result.parts_s = parts_of(figures, microbatches, result.seconds);
-  result.bytes = result.most_bytes = figures.peak_bytes;
+  result.bytes = result.most_bytes = figures.peak_bytes + static_cast<double>(result.row.workspace_bytes);
 }
 
 // A microbatch on one layer is by how much it takes longer with one layer more.
@@ -70,10 +70,12 @@ void predict_stages(const RowPlan& plan, const DepthFigures& depths, const Mesh&
   double sum = 0;
   for (const auto& [unused, part] : result.parts_s) sum += part;
   result.parts_s[kOverlapped] = result.seconds - sum;
-  result.most_bytes = *std::max_element(figures.bytes.begin(), figures.bytes.end());
-  result.bytes = result.row.stage == RowStage::kFirst  ? figures.bytes.front()
-                 : result.row.stage == RowStage::kLast ? figures.bytes.back()
-                                                       : result.most_bytes;
+  const double most = *std::max_element(figures.bytes.begin(), figures.bytes.end());
+  const double bytes = result.row.stage == RowStage::kFirst  ? figures.bytes.front()
+                       : result.row.stage == RowStage::kLast ? figures.bytes.back()
+                                                             : most;
+  result.most_bytes = most + static_cast<double>(result.row.workspace_bytes);
+  result.bytes = bytes + static_cast<double>(result.row.workspace_bytes);
 }
 
 }  // namespace

@@ -207,6 +207,11 @@ const std::vector<RowColumn> kColumns = {
         "the seconds of a step in which the software does what no program of "
         "mtfc does, by a rule that the source's comment states"),
     sequence_column(),
+    count_column<&PublishedRow::workspace_bytes>(
+        "workspace_bytes",
+        "that the software of the run allocates on a device beside the tensors of the program, such as "
+        "workspaces of libraries (default: 0)",
+        0, 1'000'000'000'000),
     stages_column(),
     text_column<&PublishedRow::schedule>("schedule", "of the stages: 1f1b (the default)"),
     count_column<&PublishedRow::chunks>("chunks", "of layers that each stage has (interleaving; default: 1)",

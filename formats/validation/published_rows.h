@@ -86,6 +86,7 @@ struct RowModel {
   std::vector<std::string> without_passes;  // that the software has no counterpart of
   RowReduction reduction = RowReduction::kAfter;
   std::optional<double> software_s;  // of a step, for what no program of mtfc does
+  int64_t workspace_bytes = 0;       // beside the tensors of the program
 };
 
 /// The devices of a run, and how they share the work.

@@ -33,10 +33,10 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
   const RowFiles files;
   const std::vector<PublishedRow> rows = files.rows(
       "# who measured it, and when\n"
-      "id,source,set,seconds,stages,status,sequence_parallel,memory_bytes,without_passes\n"
+      "id,source,set,seconds,stages,status,sequence_parallel,memory_bytes,without_passes,workspace_bytes\n"
       "# a run that failed\n"
-      "a,paper,layers=2  batch=8,,2,failed,yes,,recompute_cheap fuse\n"
-      "\"b, again\",paper,,1.5,7 9 0,,,8e9,\n");
+      "a,paper,layers=2  batch=8,,2,failed,yes,,recompute_cheap fuse,\n"
+      "\"b, again\",paper,,1.5,7 9 0,,,8e9,,67108864\n");
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].set == std::vector<std::string>{"layers=2", "batch=8"});
   CHECK(rows[0].status == RowStatus::kFailed);
@@ -44,6 +44,7 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
   CHECK(rows[0].sequence_parallel);
   CHECK(rows[0].stage_count() == 2);
   CHECK(rows[0].without_passes == std::vector<std::string>{"recompute_cheap", "fuse"});
+  CHECK(rows[0].workspace_bytes == 0);
   CHECK(rows[0].location.line == 4);
   CHECK(rows[1].id == "b, again");
   CHECK(rows[1].seconds == 1.5);
@@ -53,6 +54,7 @@ TEST_CASE("a row has the fields of its columns, and defaults for the others") {
   CHECK(rows[1].kind == RowKind::kMeasured);
   CHECK(rows[1].dtype == "f32");
   CHECK(rows[1].microbatches == 1);
+  CHECK(rows[1].workspace_bytes == 67108864);
   CHECK(rows[1].location.line == 5);
 }
 
@@ -68,6 +70,9 @@ TEST_CASE("errors of rows name the line and the column") {
         "'mesured'\n");
   CHECK(files.complaint("seconds\nnan\n") ==
         "2:0: error: column 'seconds': expected a number from 0 on, found 'nan'\n");
+  CHECK(files.complaint("workspace_bytes\n1e6\n") ==
+        "2:0: error: column 'workspace_bytes': expected a whole number from 0 to 1000000000000, found "
+        "'1e6'\n");
   CHECK(files.complaint("set\nlayers\n") ==
         "2:0: error: column 'set': 'layers' is not of the form NAME=VALUE, found 'layers'\n");
   CHECK(
