@@ -36,6 +36,7 @@ struct Row {
   std::string status, part, stage, split, reduction, software_s, needs;
   double seconds = 1;
   int64_t memory = 1000;
+  int64_t workspace = 0;
 
   /// Names of columns and their fields.
   std::vector<std::pair<std::string, std::string>> fields() const {
@@ -68,6 +69,7 @@ struct Row {
             {"memory_bytes", std::to_string(memory)},
             {"stage", stage},
             {"split", split},
+            {"workspace_bytes", std::to_string(workspace)},
             {"needs", needs}};
   }
 };
@@ -171,6 +173,19 @@ TEST_CASE("a layer takes as long as it adds to a microbatch") {
   CHECK(relative(only_row(row)["predicted_s"], of_layer) < 1e-6);
 }
 
+TEST_CASE("the workspace of libraries counts where a row states it") {
+  Row row;
+  const auto bytes = [&] { return only_row(row)["predicted_bytes"].get<double>(); };
+  for (const char* stages : {"1", "3"}) {
+    row.stages = stages;
+    row.devices = 4 * std::stoi(stages);
+    row.workspace = 0;
+    const double without = bytes();
+    row.workspace = 1 << 26;
+    CHECK(bytes() == without + (1 << 26));
+  }
+}
+
 TEST_CASE("gradients in f32 are sent at twice the bytes") {
   Row row;
   row.mesh = "data:4";
@@ -259,6 +274,15 @@ TEST_CASE("the first stage of a pipeline keeps the activations of most microbatc
   two.batch = 32;
   const double of_two = only_row(two)["predicted_bytes"];
   CHECK(first - first_of_one == doctest::Approx(3 * (of_two - first_of_one)));
+  // With two chunks each, the first has begun 2 · 3 + 4 + 1 of the chunks, and the last 4 + 1.
+  row.microbatches = 8;
+  row.batch = 128;
+  row.chunks = 2;
+  CHECK(only_row(row)["predicted_bytes"].get<double>() - first_of_one ==
+        doctest::Approx(4.5 * (of_two - first_of_one)));
+  row.stage = "last";
+  CHECK(only_row(row)["predicted_bytes"].get<double>() - last_of_one ==
+        doctest::Approx(1.5 * (of_two - first_of_one)).epsilon(0.1));
 }
 
 TEST_CASE("a stage has the layers that its row states, and the last may have none") {

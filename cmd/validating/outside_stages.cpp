@@ -75,11 +75,13 @@ class Stages {
   }
 
  private:
-  // The microbatches whose activations stage `i` keeps.
+  // The microbatches whose activations stage `i` keeps. With v chunks, it runs those of a group of p microbatches in turn,
+  // so that it has begun all chunks but the last of p microbatches, and two chunks more for each stage behind it, when
+  // its first backward pass comes.
   double alive(size_t i) const {
     const auto stages = static_cast<double>(pipeline_.layers.size());
     const double behind = stages - static_cast<double>(i), v = pipeline_.chunks;
-    const double kept = v > 1 ? behind + (stages - 1) / v : behind;
+    const double kept = v > 1 ? (2 * (behind - 1) + (v - 1) * stages + 1) / v : behind;
     return std::min(pipeline_.microbatches, kept);
   }
 

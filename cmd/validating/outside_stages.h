@@ -4,8 +4,8 @@
 //
 //   m microbatches, p stages of v chunks each (1F1B), t_i the time of a microbatch on stage i with its sends:
 //     T = m * max t_i + (sum of t_i - max t_i) / v + the update of the slowest stage
-//   stage i keeps the activations of min(m, p - i) microbatches; with chunks, of (1 + (p - 1) / (p * v)) times as many
-//   as the first stage has without them.
+//   stage i keeps the activations of min(m, p - i) microbatches, counted from 0; with v > 1 chunks, of
+//   (2 (p - i - 1) + (v - 1) p + 1) / v.
 
 #include <map>
 #include <string>

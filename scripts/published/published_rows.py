@@ -11,10 +11,10 @@ import pathlib
 import sys
 
 COLUMNS = [
-    "id", "source", "kind", "model", "set", "dtype", "gradients", "held_gradients", "hardware", "devices", "mesh",
-    "layout", "zero", "microbatches", "recompute", "without_passes", "reduction", "software_s", "sequence_parallel",
-    "stages", "chunks", "group", "status", "part", "seconds", "memory_bytes", "memory_kind", "stage", "split", "needs",
-    "note",
+    "id", "source", "kind", "model", "set", "dtype", "gradients", "held_gradients", "workspace_bytes", "hardware",
+    "devices", "mesh", "layout", "zero", "microbatches", "recompute", "without_passes", "reduction", "software_s",
+    "sequence_parallel", "stages", "chunks", "group", "status", "part", "seconds", "memory_bytes", "memory_kind", "stage",
+    "split", "needs", "note",
 ]
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
 DENSE = "batch:data,heads:model,d_ff:model,vocab:model"
