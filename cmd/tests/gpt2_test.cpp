@@ -94,6 +94,25 @@ TEST_CASE("GPT-2 gives the logits and the losses of PyTorch from weights of the 
   }
 }
 
+TEST_CASE("GPT-2 with heads that are normalized gives the logits of NumPy") {
+  const ScratchFolder folder;
+  const std::vector<double> logits = numbers(kReference + "head_norms.npy");
+  for (const char* layout : {"", "--mesh a:2,b:2 --layout heads:a,d_ff:a,vocab:a,between:length:a --simulate",
+                             "--set stored_scores=1 --mesh a:3 --layout length:a --simulate"}) {
+    CAPTURE(layout);
+    run(fmt::format("--set head_norms=1 --load-partly --dtype f64 --evaluate --output logits={} {}",
+                    folder / "logits.npy", layout));
+    CHECK(largest_difference(numbers(folder / "logits.npy"), logits) < 1e-10);
+  }
+  // Decoding gives the same, which verify compares.
+  REQUIRE(
+      std::system(fmt::format("{} verify {}gpt2.json -q --set head_norms=1 --set layers=2 --set d_model=32 "
+                              "--set heads=4 --set positions=16 --set vocab=64 --set batch=4 --mesh "
+                              "data:2,model:2 --layout megatron >{} </dev/null",
+                              kTestedProgram, kModels, folder / "verified")
+                      .c_str()) == 0);
+}
+
 TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeliest") {
   const ScratchFolder folder;
   const Json reference = expected();
