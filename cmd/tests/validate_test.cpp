@@ -528,6 +528,23 @@ TEST_CASE("memory of bundled rows is predicted within what is stated") {
   within("playbook.csv -q --only 'stages=* *' --only devices=8 --bar playbook.memory=12");
 }
 
+TEST_CASE("the memory of Megatron's tests of dense models is met") {
+  const Outcome outcome =
+      outcome_here(fmt::format("validate '{}/testdata/published/megatron_golden.csv' -q "
+                               "--format json --sample 2/3",
+                               kSourceFolder));
+  REQUIRE(outcome.code == 0);
+  const Json report = Json::parse(outcome.text);
+  size_t priced = 0, within = 0;
+  for (const Json& row : report["rows"]) {
+    if (!row.contains("predicted_bytes")) continue;
+    ++priced;
+    within += relative(row["predicted_bytes"], row["measured_bytes"]) < 0.03;
+  }
+  CHECK(priced > 35);
+  CHECK(static_cast<double>(within) > 0.8 * static_cast<double>(priced));
+}
+
 TEST_CASE("a tenth of the bundled rows is priced") {
   const std::string files = std::string(kSourceFolder) + "/testdata/published/*.csv";
   const ScratchFolder folder;

@@ -75,9 +75,9 @@ class Stages {
   }
 
  private:
-  // The microbatches whose activations stage `i` keeps. With v chunks, it runs those of a group of p microbatches in turn,
-  // so that it has begun all chunks but the last of p microbatches, and two chunks more for each stage behind it, when
-  // its first backward pass comes.
+  // The microbatches whose activations stage `i` keeps. With v chunks, it runs a chunk for p microbatches, and then the
+  // next one. Until its first backward pass, it has begun v - 1 chunks of p microbatches, one of the last, and two more
+  // for each stage behind it.
   double alive(size_t i) const {
     const auto stages = static_cast<double>(pipeline_.layers.size());
     const double behind = stages - static_cast<double>(i), v = pipeline_.chunks;

@@ -27,12 +27,15 @@ def feature_needed(row, name):
         ("rope" in name, "a GPT with rotary positions"),
         (row["untied"], "a GPT with an output of its own"),
         (row["no_bias"], "a GPT without biases"),
-        ("qk_layernorm" in name, "a GPT with normalized queries"),
-        ("frozen" in name, "frozen variables"),
         ("tunable_overlap" in name, "groups of microbatches in interleaved stages"),
         ("defer_embedding_wgrad" in name, "gradients of an embedding that are put off"),
         ("cross_entropy_loss_fusion" in name, "a cross entropy that is compiled as a whole"),
         ("uninstall_te" in name, "a softmax whose steps are not fused"),
+        ("offload" in name, "memory of the host"),
+        ("graph" in name, "CUDA graphs"),
+        ("mtp" in name, "several predicted tokens"),
+        ("dsa" in name, "sparse attention"),
+        ("precision_aware" in name, "moments of fewer bits"),
         ("uneven" in name or "account_for" in name, "stages of uneven layers"),
         ("grpo" in name, "reinforcement learning"),
         (any(not row[size] for size in ("layers", "d_model", "heads", "seq", "micro", "global_batch")), "stated sizes"),
@@ -55,12 +58,12 @@ def stores_scores(row):
 
 def workspace_bytes(row, name, context):
     """Of cuBLAS for the forward and the backward thread, 32 MiB each by CUBLAS_WORKSPACE_CONFIG=:4096:8, which the tests of
-    split sequences leave out on A100 and those that need not be deterministic everywhere. PyTorch itself chooses 32 MiB on
-    Hopper, and else 8.125. Of Transformer Engine's products: 32 MiB from Hopper on, and 4 before. And the attention mask of a
+    split sequences leave out on A100, and everywhere those that need not be deterministic, as those that reshard. PyTorch
+    itself chooses 32 MiB on Hopper, and else 8.125. Of Transformer Engine's products: 32 MiB from Hopper on, and 4 before. And the attention mask of a
     microbatch, a byte for each pair of positions."""
     profile = profile_of(row["hardware_stack"])
     is_a100 = profile == "a100-80g"
-    is_left_out = "nondeterministic" in name or (is_a100 and context > 1)
+    is_left_out = "nondeterministic" in name or "reshard" in name or (is_a100 and context > 1)
     each = 8.125 if is_left_out and profile != "h100" else 32
     engine = 0 if row["impl"] == "local" else 4 if is_a100 else 32
     return int((2 * each + engine) * 2**20) + int(row["micro"]) * int(row["seq"]) ** 2 // context
@@ -74,13 +77,19 @@ def held_gradients(row, microbatches):
     return "f32" if row["bf16"] else "bf16"
 
 
+def instances(name):
+    """Of the distributed optimizer: each holds the whole state."""
+    return 2 if "multi_dist_optimizer_instances" in name else 1
+
+
 def with_zero(columns, row, name, data, context):
     """The distributed optimizer splits its state over all devices that share the gradients of a parameter, those of the context
     too, or over the devices of each of two instances."""
     if not row["dist_optimizer"]:
         return columns
-    if "multi_dist_optimizer_instances" in name:
-        columns["mesh"] = columns["mesh"].replace(f"data:{data}", f"replicas:2,data:{data // 2}")
+    replicas = instances(name)
+    if replicas > 1:
+        columns["mesh"] = columns["mesh"].replace(f"data:{data}", f"replicas:{replicas},data:{data // replicas}")
         columns["layout"] = columns["layout"].replace("batch:data", "batch:replicas+data")
     columns["layout"] += ",zero:1:data" + ("+context" if context > 1 else "")
     return columns
@@ -95,15 +104,16 @@ def converted(row, index):
     tensor, stages, context = int(row["tp"]), int(row["pp"]), int(row["cp"] or 1)
     devices, micro, batch = int(row["devices"] or USUAL_DEVICES), int(row["micro"]), int(row["global_batch"])
     data = devices // (tensor * stages * context)
-    if data * tensor * stages * context != devices or batch % (micro * data):
+    is_even = data % instances(name) == 0 and data * tensor * stages * context == devices
+    if not is_even or batch % (micro * data):
         return rows.refused("devices that the axes make up", **base)
     per_chunk = int(row["layers_per_vstage"] or 0)
-    chunks = int(row["layers"]) // stages // per_chunk if per_chunk else 1
+    chunks = max(int(row["layers"]) // stages // per_chunk, 1) if per_chunk else 1
     return {
         **base,
         **rows.gpt(row["layers"], row["d_model"], row["heads"], row["seq"],
                    rows.padded(int(row["vocab_arg"] or GPT2_TOKENS), tensor), batch, float(row["hidden_dropout"] or 0.1),
-                   stored_scores=stores_scores(row)),
+                   stored_scores=stores_scores(row), head_norms="qk_layernorm" in name),
         "dtype": "bf16",
         "gradients": "f32" if row["bf16"] else "",
         "hardware": profile_of(row["hardware_stack"]),

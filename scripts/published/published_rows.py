@@ -67,13 +67,15 @@ def has_param(model, name):
     return f'"{name}"' in (MODELS / (model + ".json")).read_text(encoding="utf-8")
 
 
-def gpt(layers, d_model, heads, length, vocab, batch, dropout=0.1, stored_scores=True):
+def gpt(layers, d_model, heads, length, vocab, batch, dropout=0.1, stored_scores=True, head_norms=False):
     """Megatron's GPT: positions that are learned, biases, gelu, tied embeddings, and scores that are stored."""
     sizes = dict(layers=layers, d_model=d_model, heads=heads, positions=length, vocab=vocab, batch=batch)
     if dropout:
         sizes["dropout"] = dropout
     if stored_scores and has_param("gpt2", "stored_scores"):
         sizes["stored_scores"] = 1
+    if head_norms:
+        sizes["head_norms"] = 1
     return {"model": "gpt2", "set": sets(**sizes)}
 
 
