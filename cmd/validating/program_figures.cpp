@@ -52,7 +52,11 @@ class Zones {
         if (backward_.last > 0 || counts[s].flops > 0) backward_.add(s);
   }
 
-  static bool is_in_layer(std::string_view name) { return !repetition(name).empty(); }
+  // The last component of a name may be numbered for another reason, as in `loss/sub_1`.
+  static bool is_in_layer(std::string_view name) {
+    const size_t slash = name.rfind('/');
+    return slash != std::string_view::npos && !repetition(name.substr(0, slash)).empty();
+  }
   bool is_of_round(size_t s) const {
     return rounds_ > 1 ? counts_[s].runs >= rounds_ : entry_.steps[s].phase != Phase::kUpdate;
   }
@@ -82,8 +86,31 @@ class Zones {
   Range forward_, backward_;
 };
 
-// The bytes of variables and of their state by zones. Names of state begin with that of the variable.
+// The zones whose forward steps read each variable, or what steps around the loop over microbatches make of it.
+std::map<std::string, std::set<Zone>> readers_of_variables(const Program& program, const EntryPoint& entry,
+                                                           const Zones& zones) {
+  std::map<ValueId, std::set<std::string>> made_of;
+  std::map<std::string, std::set<Zone>> readers;
+  for (const ProgramVariable& variable : program.variables) readers[variable.decl.name];
+  for (const ValueId id : entry.values.ids())
+    if (const std::string name = tensor_name(entry.values[id]); readers.contains(name)) made_of[id] = {name};
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.phase != Phase::kForward) continue;
+    for (const ValueId input : step.inputs)
+      for (const std::string& variable : made_of[root_of(entry, input)]) {
+        if (zones.is_of_round(s)) readers[variable].insert(zones.of(s));
+        for (const ValueId output : step.outputs)
+          if (!zones.is_of_round(s)) made_of[root_of(entry, output)].insert(variable);
+      }
+  }
+  return readers;
+}
+
+// The bytes of variables and of their state by zones. Names of state begin with that of the variable:
+// `wte/weight/stored` and `wte/weight/adamw/mean` belong to wte/weight.
 PerZone state_by_zone(const Program& program, const EntryPoint& entry, const Zones& zones) {
+  const auto readers = readers_of_variables(program, entry, zones);
   PerZone bytes = {};
   for (const ProgramVariable& variable : program.variables) {
     const auto size = static_cast<double>(variable.bytes);
@@ -91,20 +118,14 @@ PerZone state_by_zone(const Program& program, const EntryPoint& entry, const Zon
       bytes[kLayers] += size;
       continue;
     }
-    bool is_used[3] = {};
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      if (!zones.is_of_round(s) || entry.steps[s].phase != Phase::kForward) continue;
-      for (const ValueId input : entry.steps[s].inputs) {
-        const std::string read = tensor_name(entry.values[input]);
-        // `wte/weight`, `wte/weight/stored`, and `wte/weight/adamw/mean` all belong to wte/weight.
-        const std::string scope =
-            variable.decl.name.substr(0, variable.decl.name.find('/', variable.decl.name.find('/') + 1));
-        if (read.starts_with(scope)) is_used[zones.of(s)] = true;
-      }
-    }
-    if (!is_used[kBefore] && !is_used[kBehind]) is_used[kBehind] = true;
-    for (const Zone zone : {kBefore, kBehind})
-      if (is_used[zone]) bytes[zone] += size;
+    const std::string scope =
+        variable.decl.name.substr(0, variable.decl.name.find('/', variable.decl.name.find('/') + 1));
+    std::set<Zone> used;
+    for (const auto& [name, by] : readers)
+      if (name.starts_with(scope)) used.insert(by.begin(), by.end());
+    used.erase(kLayers);
+    if (used.empty()) used = {kBehind};
+    for (const Zone zone : used) bytes[zone] += size;
   }
   return bytes;
 }
