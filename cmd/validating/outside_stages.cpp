@@ -31,7 +31,9 @@ class Stages {
 
   bool is_first(size_t i) const { return i == 0; }
   bool is_last(size_t i) const { return i + 1 == pipeline_.layers.size(); }
-  double slope(double ProgramFigures::*figure) const { return one_.*figure - none_.*figure; }
+  double slope(RunTime ProgramFigures::*figure, double RunTime::*time) const {
+    return one_.*figure.*time - none_.*figure.*time;
+  }
 
   // A figure whose rest is shared by the ends as their times are.
   double share(double each, double rest, double before, size_t i) const {
@@ -39,13 +41,19 @@ class Stages {
            (is_last(i) ? rest * (1 - before) : 0);
   }
   double round_s(size_t i) const {
-    return share(slope(&ProgramFigures::round_s), std::max(none_.round_s, 0.0),
-                 share_before(none_.round_zone_s), i);
+    const auto of_stage = [&](double RunTime::*time) {
+      return share(slope(&ProgramFigures::round, time), std::max(none_.round.*time, 0.0),
+                   share_before(none_.round_zone_s), i);
+    };
+    return std::max(of_stage(&RunTime::device), of_stage(&RunTime::processor));
   }
   double update_s(size_t i) const {
-    const double rest = none_.step_s - rounds_ * none_.round_s;
-    const double each = slope(&ProgramFigures::step_s) - rounds_ * slope(&ProgramFigures::round_s);
-    return std::max(share(each, std::max(rest, 0.0), share_before(none_.zone_state_bytes), i), 0.0);
+    const auto of_stage = [&](double RunTime::*time) {
+      const double rest = none_.step.*time - rounds_ * (none_.round.*time);
+      const double each = slope(&ProgramFigures::step, time) - rounds_ * slope(&ProgramFigures::round, time);
+      return share(each, std::max(rest, 0.0), share_before(none_.zone_state_bytes), i);
+    };
+    return std::max({of_stage(&RunTime::device), of_stage(&RunTime::processor), 0.0});
   }
   double bytes(size_t i) const {
     const double layers = pipeline_.layers[i];

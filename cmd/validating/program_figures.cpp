@@ -166,10 +166,11 @@ bool gathers_parameter(const Program& program, const Step& step) {
 constexpr double kActivationBytes = 2;  // of an element that a layer passes on
 
 // The time of a microbatch in the loop over them.
-double round_seconds(const TimeCost& time, int64_t rounds) {
-  double most = 0;
+RunTime round_time(const TimeCost& time, int64_t rounds) {
+  RunTime most;
   for (const LoopTime& loop : time.loops)
-    if (loop.rounds == rounds) most = std::max(most, loop.round_s);
+    if (loop.rounds == rounds && loop.round_s > most.seconds())
+      most = {loop.device_round_s, loop.issue_round_s};
   return most;
 }
 
@@ -178,14 +179,16 @@ double round_seconds(const TimeCost& time, int64_t rounds) {
 ProgramFigures ProgramFigures::towards(const ProgramFigures& other, double factor) const {
   ProgramFigures all;
   for (double ProgramFigures::*const figure :
-       {&ProgramFigures::step_s, &ProgramFigures::round_s, &ProgramFigures::useful_s,
-        &ProgramFigures::peak_bytes, &ProgramFigures::state_bytes, &ProgramFigures::backward_s,
-        &ProgramFigures::sent_on_bytes})
+       {&ProgramFigures::useful_s, &ProgramFigures::peak_bytes, &ProgramFigures::state_bytes,
+        &ProgramFigures::backward_s, &ProgramFigures::sent_on_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
   for (PerZone ProgramFigures::*const figure :
        {&ProgramFigures::round_zone_s, &ProgramFigures::zone_state_bytes, &ProgramFigures::zone_peak_bytes,
         &ProgramFigures::zone_gradient_bytes})
     all.*figure = between(this->*figure, other.*figure, factor);
+  for (RunTime ProgramFigures::*const time : {&ProgramFigures::step, &ProgramFigures::round})
+    all.*time = {between((this->*time).device, (other.*time).device, factor),
+                 between((this->*time).processor, (other.*time).processor, factor)};
   all.reduction = reduction;
   all.reduction.seconds = between(reduction.seconds, other.reduction.seconds, factor);
   all.once_s = between(once_s, other.once_s, factor);
@@ -236,8 +239,8 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
                                        kernel_times(entry, program.mesh(), hardware, counted.traffic));
   const auto rounds = static_cast<double>(counted.rounds);
   ProgramFigures figures = counted.untimed;
-  figures.step_s = time.step_s;
-  figures.round_s = counted.rounds > 1 ? round_seconds(time, counted.rounds) : figures.step_s;
+  figures.step = {time.device_s, time.issue_s > 0 ? time.issue_s + hardware.program_overhead_s : 0};
+  figures.round = counted.rounds > 1 ? round_time(time, counted.rounds) : figures.step;
   figures.useful_s = useful_seconds_at_peak(program.mesh(), entry, hardware);
   double kernels = 0, backward = 0, unrepeated = 0;
   for (const CountedProgram::Counted& step : counted.steps) {
@@ -261,12 +264,12 @@ ProgramFigures program_figures(const CountedProgram& counted, const Hardware& ha
     reduction.slowed_by_kernels = std::max(reduction.slowed_by_kernels, link.slowed_by_kernels);
   }
   if (counted.conventions.recompute >= RowRecompute::kWhole) {
-    figures.step_s += rounds * unrepeated;
-    figures.round_s += unrepeated;
+    figures.step.device += rounds * unrepeated;
+    figures.round.device += unrepeated;
     figures.round_zone_s[kLayers] += unrepeated;
     figures.of_round_s["layers to their ends again"] = unrepeated;
   }
-  if (backward > 0) figures.backward_s = figures.round_s * backward / (backward + kernels);
+  if (backward > 0) figures.backward_s = figures.round.seconds() * backward / (backward + kernels);
   return figures;
 }
 

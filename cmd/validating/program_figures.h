@@ -6,6 +6,7 @@
 //
 // Likewise of microbatches, which only run a loop more often.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,17 @@ namespace mtfc {
 enum Zone { kBefore, kLayers, kBehind };
 using PerZone = std::array<double, 3>;
 
+/// The seconds of the device, and of the processor that issues its work and runs beside it. Each is linear in the
+/// number of layers; the longer of both is not.
+struct RunTime {
+  double device = 0, processor = 0;
+  double seconds() const { return std::max(device, processor); }
+  /// this + times * other
+  RunTime plus(const RunTime& other, double times) const {
+    return {device + times * other.device, processor + times * other.processor};
+  }
+};
+
 /// The reductions of the gradients of several microbatches, once they are added up.
 struct Reduction {
   double seconds = 0;
@@ -32,8 +44,7 @@ struct Reduction {
 
 /// All figures are of one device. Those whose names speak of a round are of one microbatch.
 struct ProgramFigures {
-  double step_s = 0;
-  double round_s = 0;
+  RunTime step, round;
   double useful_s = 0;        // of the products of a step, at the peak rate of all devices
   PerZone round_zone_s = {};  // regardless of overlap
   std::map<std::string, double> once_s, of_round_s;  // by what it is spent on, regardless of overlap

@@ -38,8 +38,9 @@ double hidden_reduction(const PublishedRow& row, const ProgramFigures& figures) 
 void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& result) {
   const ProgramFigures figures = depths.at(plan.layers);
   const auto microbatches = static_cast<double>(result.row.microbatches);
-  result.seconds = figures.step_s + (microbatches - static_cast<double>(plan.rounds)) * figures.round_s -
-                   hidden_reduction(result.row, figures);
+  const double further = microbatches - static_cast<double>(plan.rounds);
+  result.seconds =
+      figures.step.plus(figures.round, further).seconds() - hidden_reduction(result.row, figures);
   result.parts_s = parts_of(figures, microbatches, result.seconds);
   result.bytes = result.most_bytes = figures.peak_bytes + static_cast<double>(result.row.workspace_bytes);
 }
@@ -47,7 +48,7 @@ void predict_single(const RowPlan& plan, const DepthFigures& depths, RowResult& 
 // A microbatch on one layer is by how much it takes longer with one layer more.
 void predict_layer(const DepthFigures& depths, RowResult& result) {
   const ProgramFigures none = depths.at(0), one = depths.at(1);
-  result.seconds = one.round_s - none.round_s;
+  result.seconds = one.round.plus(none.round, -1).seconds();
   for (const auto& [part, seconds] : one.of_round_s) {
     const auto without = none.of_round_s.find(part);
     result.parts_s[part] = seconds - (without == none.of_round_s.end() ? 0 : without->second);

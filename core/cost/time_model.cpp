@@ -88,6 +88,8 @@ class Clocks {
       cost_.steps[s].end_s = std::max(cost_.steps[s].end_s, now_);
     }
     cost_.step_s = std::max({now_, networks_.last(), host_}) + in_.hardware.program_overhead_s;
+    cost_.device_s = cost_.step_s;
+    cost_.issue_s = host_;
     cost_.roofline_s = roofline_.seconds();
     if (cost_.step_s > 0)
       cost_.efficiency = useful_seconds_at_peak(in_.mesh, in_.entry, in_.hardware) / cost_.step_s;
@@ -280,7 +282,7 @@ class Clocks {
     const double from_host = std::min(now_ - round.host, on_host + on_device);
     const double end = std::max(now_ + more * on_device, round.host + more * on_host + from_host);
     const double each = issue_s_ > 0 && more > 0 ? (end - now_) / more : on_device;
-    if (rounds_.empty()) cost_.loops.push_back({round.begin, first, each, times});
+    if (rounds_.empty()) cost_.loops.push_back({round.begin, first, each, times, on_device, on_host});
     now_ = end;
     host_ += more * on_host;
     networks_.extend(round.networks, now_);
@@ -368,7 +370,9 @@ TimeCost predicted_time(const Program& program, const EntryPoint& entry, const s
   Clocks device(priced);
   const TimeCost cost = device.run();
   if (hardware.issue_s <= 0) return cost;
-  return Clocks(priced, hardware.issue_s, device.rounds()).run();
+  TimeCost issued = Clocks(priced, hardware.issue_s, device.rounds()).run();
+  issued.device_s = cost.device_s;
+  return issued;
 }
 
 }  // namespace mtfc

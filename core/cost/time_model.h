@@ -46,6 +46,8 @@ struct LoopTime {
   double first_s = 0;
   double round_s = 0;
   int64_t rounds = 1;
+  double device_round_s = 0;  // a round after the first, if the device never waits for the processor
+  double issue_round_s = 0;   // in which the processor issues one
 };
 
 struct TimeCost {
@@ -53,6 +55,8 @@ struct TimeCost {
   double compute_s = 0;        // all kernels
   double communication_s = 0;  // all collectives
   double step_s = 0;           // the program, as it is scheduled
+  double device_s = 0;         // the same, if the device never waits for the processor that issues its work
+  double issue_s = 0;          // in which the processor issues it
   /// The lower limit of step_s if everything overlapped: the longest of all operations at peak, all bytes
   /// touched at the best memory bandwidth, and all bytes sent at the best bandwidth of their links.
   double roofline_s = 0;

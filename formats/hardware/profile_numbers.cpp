@@ -56,7 +56,10 @@ class ProfileEditor {
     for (const JsonMember& member : value.members) {
       const bool is_next = member.key == parts_[depth];
       is_found = is_found || is_next;
-      object[member.key] = is_next ? edited(member.value, depth + 1) : copied(member.value);
+      object[member.key] = is_next ? edited(member.value, depth + 1)
+                           : depth + 1 == parts_.size() && member.key == "collectives"
+                               ? of_collectives(member.value)
+                               : copied(member.value);
     }
     if (!is_found && depth + 1 == parts_.size() && is_known_number(parts_[depth])) {
       object[parts_[depth]] = small_number(path_) * factor_;
@@ -90,6 +93,18 @@ class ProfileEditor {
 
  private:
   double times(double number) const { return is_share_ ? std::min(number * factor_, 1.0) : number * factor_; }
+
+  // The rates of a link that differ by the kind of a collective change with those of the link.
+  Json of_collectives(const JsonValue& collectives) {
+    Json object = Json::object();
+    for (const JsonMember& kind : collectives.members) {
+      Json rate = Json::object();
+      for (const JsonMember& member : kind.value.members)
+        rate[member.key] = member.key == parts_.back() ? scaled(member.value) : copied(member.value);
+      object[kind.key] = std::move(rate);
+    }
+    return object;
+  }
 
   Json scaled(const JsonValue& value) {
     if (value.kind == JsonKind::kNumber) {

@@ -27,7 +27,7 @@ def converted(row, index):
         "mesh": f"data:{devices}",
         "layout": "fsdp",
         "microbatches": row["grad_acc"],
-        "recompute": "full" if row["ckpt"] == "yes" else "",
+        "recompute": "whole" if row["ckpt"] == "yes" else "",
         "seconds": round(batch * length / float(row["tok_s"]), 4),
         "split": rows.split_of(index),
         "needs": "" if is_whole else "microbatches of different sizes",
