@@ -17,6 +17,10 @@ TIED = ("1B", "3B")  # their names count the embedding once
 RULE = ("times are left out where a run takes more than 1.5 times as long as one with the same or a later stage of ZeRO,"
         " and the same split of devices, would take with as many microbatches, if these took as long as its own;"
         " and where it takes more than 5 times as long as the same microbatches on fewer devices")
+LOGITS = ("its cross entropy (parallel/tensor_parallel/functional.py) holds the logits in f32 three times, as they come, less"
+          " their largest, and their exponentials, of which the program holds one: 8 bytes for each are workspace_bytes of runs"
+          " of one stage")
+LOGIT_BYTES = 8
 GATHER = ("after the update, ZeRO-1 of nanotron (optim/zero.py) copies one piece of each tensor from each device of the"
           " group, one after the other, in about 6 microseconds each for a slice, a view and a copy (assumed):"
           " software_s; a layer has 6 tensors")
@@ -56,6 +60,11 @@ def contradiction(row, rows):
     if is_odd_among_sizes(row, rows):
         return "its time contradicts that of the same microbatches on fewer devices"
     return ""
+
+
+def logit_bytes(row):
+    """Of a device, beyond those of the program."""
+    return LOGIT_BYTES * int(row["micro"]) * int(row["seq"]) * int(row["vocab"]) // int(row["tp"])
 
 
 def seconds_of_gather(row):
@@ -102,6 +111,7 @@ def converted(row, index, source):
         "dtype": "bf16",
         "gradients": "f32",
         "held_gradients": "bf16",
+        "workspace_bytes": logit_bytes(row) if stages == 1 else "",
         "hardware": "h100-efa",
         **rows.split_devices(data, tensor, stages),
         "zero": row["zero"],
@@ -129,6 +139,6 @@ if __name__ == "__main__":
     source = rows.read("nanotron_ultrascale.csv")
     rows.write(
         ["Hugging Face, Ultra-Scale Playbook, benchmarks_interactive.html (vinjn/nanotron-ultrascale-playbook@924e4d0),"
-         " Apache-2.0", *NOTES, RULE, GATHER],
+         " Apache-2.0", *NOTES, RULE, LOGITS, GATHER],
         [converted(row, index, source) for index, row in enumerate(source)],
     )
