@@ -136,7 +136,7 @@ double relative(double found, double expected) {
 }  // namespace
 
 TEST_CASE("two depths and two microbatches price a program with many of both") {
-  std::vector<Row> rows(6);
+  std::vector<Row> rows(7);
   rows[1].zero = 1;
   rows[2].zero = 3;
   rows[3].recompute = "full";
@@ -144,6 +144,7 @@ TEST_CASE("two depths and two microbatches price a program with many of both") {
   rows[4].more_sets = " dropout=0.1";
   rows[5].model = "llama";
   rows[5].more_sets = " attention_heads=16 length=512 d_ff=2816";
+  rows[6].hardware = "h100-efa";  // where the processor that issues kernels takes longer than they do
   for (const Row& row : rows) {
     CAPTURE(row.model + row.more_sets + " zero " + std::to_string(row.zero));
     const Json found = only_row(row), whole = whole_report(row);

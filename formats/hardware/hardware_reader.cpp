@@ -384,6 +384,14 @@ Hardware multiplied(const Hardware& base, const Factors& factors, const std::str
   return read_hardware(text, file);
 }
 
+// The factor of a value. That of a rate of a link is also that of its collectives.
+Factors::const_iterator factor_of(const Factors& factors, const std::string& path) {
+  constexpr std::string_view kKinds = "/collectives/";
+  const size_t kinds = path.rfind(kKinds);
+  if (kinds == std::string::npos || factors.contains(path)) return factors.find(path);
+  return factors.find(path.substr(0, kinds) + path.substr(path.find('/', kinds + kKinds.size())));
+}
+
 // Gives each value that is as in the base the source that it has there. Single paths name them, since a shorter one of
 // the base would cover values of this file too. The source of a multiplied value says what is multiplied.
 void inherit_sources(const JsonValue& json, const Hardware& base, const Factors& factors,
@@ -393,10 +401,10 @@ void inherit_sources(const JsonValue& json, const Hardware& base, const Factors&
   for (const ProfileValue& value : profile_values(base)) {
     const auto at = own.find(value.path);
     if (at == own.end() || states(json, value.path)) continue;
-    if (const auto factor = factors.find(value.path); factor != factors.end())
+    if (const auto factor = factor_of(factors, value.path); factor != factors.end())
       hardware.sources[value.path] =
           fmt::format("{}; times {:.4g}, {}", value.source.empty() ? "no source" : value.source,
-                      factor->second, at->second.empty() ? "no source" : at->second);
+                      factor->second, own[factor->first].empty() ? "no source" : own[factor->first]);
     else if (!value.is_default && !value.source.empty())
       hardware.sources.try_emplace(value.path, value.source);
   }

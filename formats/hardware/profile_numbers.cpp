@@ -96,6 +96,7 @@ class ProfileEditor {
 
   // The rates of a link that differ by the kind of a collective change with those of the link.
   Json of_collectives(const JsonValue& collectives) {
+    const double number = number_;
     Json object = Json::object();
     for (const JsonMember& kind : collectives.members) {
       Json rate = Json::object();
@@ -103,6 +104,7 @@ class ProfileEditor {
         rate[member.key] = member.key == parts_.back() ? scaled(member.value) : copied(member.value);
       object[kind.key] = std::move(rate);
     }
+    number_ = number;
     return object;
   }
 

@@ -31,6 +31,20 @@ TEST_CASE("what a path leads to is scaled, and nothing else") {
   CHECK(profile_number(kProfile, "memory_bandwidth") == 1);
 }
 
+TEST_CASE("a rate of a link is scaled for all kinds of collectives") {
+  const std::string profile =
+      R"({"name": "box", "flops": {"f32": 1e11}, "memory_bytes": 8e9, "memory_bandwidth": 1e10,
+    "axes": {"*": {"latency_s": 2e-6, "bytes_per_s": 5e9, "collectives": {"all_reduce": {"latency_s": 1e-6,
+      "bytes_per_s": [[1, 2e9], [10, 3e9]]}, "all_gather": {"latency_s": 4e-6, "bytes_per_s": 1e9}}}}})";
+  const Link link = read_hardware(scaled_profile(profile, "axes/*/bytes_per_s", 2), "scaled").axes.at("*");
+  CHECK(link.bytes_per_s.at(1) == 1e10);
+  CHECK(link.collectives.at("all_reduce").bytes_per_s.at(1) == 4e9);
+  CHECK(link.collectives.at("all_reduce").bytes_per_s.at(10) == 6e9);
+  CHECK(link.collectives.at("all_gather").bytes_per_s.at(1) == 2e9);
+  CHECK(link.collectives.at("all_gather").latency_s == 4e-6);
+  CHECK(profile_number(profile, "axes/*/latency_s") == 2e-6);
+}
+
 TEST_CASE("shares of the peak stay at most 1") {
   const Hardware hardware = scaled("efficiency/einsum", 1.5);
   CHECK(hardware.efficiency.at("einsum").at(1e6) == doctest::Approx(0.75));

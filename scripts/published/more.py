@@ -85,7 +85,7 @@ def converted(row, index):
         **({"stages": by_stage} if stages > 1 else {}),
         "zero": zero if zero != "0" else "",
         "microbatches": batch // (micro * data),
-        "recompute": row["recompute"] if row["recompute"] != "none" else "",
+        "recompute": {"none": "", "full": "whole"}.get(row["recompute"], row["recompute"]),
         "group": f"{row['model']}-{layers}x{d_model}x{heads}-{batch}-{row['recompute']}",
         "memory_bytes": int(float(row["memory_gb"]) * 2**30) if row["memory_gb"] else "",
         "memory_kind": "reserved" if row["memory_gb"] else "",
