@@ -490,6 +490,7 @@ TEST_CASE("the bundled rows are those that the converters make") {
                                      {"vtrain.py", "vtrain_single"},
                                      {"nanotron.py", "playbook"},
                                      {"steps.py", "steps"},
+                                     {"narayanan.py", "narayanan"},
                                      {"megatron_golden.py", "megatron_golden"},
                                      {"simumax.py", "simumax"},
                                      {"fugaku.py", "fugaku"},
