@@ -302,7 +302,7 @@ TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc r
       {"/axes/*/bytes_per_s", link(R"({"latency_s": 0, "bytes_per_s": 0})")},
       {"/axes/*/overlaps", link("{" + rate + R"(, "overlaps": "no"})")},
       {"/axes/*/doc", link("{" + rate + R"(, "doc": 1})")},
-      {"/axes/*/collectives", link("{" + rate + R"(, "collectives": {"gather": {}}})")},
+      {"/axes/*/collectives", link("{" + rate + R"(, "collectives": {"gather": {)" + rate + "}}}")},
       {"/axes/*/collectives/exchange",
        link("{" + rate + R"(, "collectives": {"exchange": {"latency_s": 0}}})")},
       {"/topology", with(R"("topology": "star")")},

@@ -123,9 +123,9 @@ Json whole_report(const Row& row) {
   }
   const std::string model = row.model == "gpt2" ? "gpt2.json" : "families/" + row.model + ".json";
   return report_of(
-      model, fmt::format("{} --dtype {} --microbatches {} --mesh {} --layout {}{} --hardware a100-80g -q{}",
-                         sets, row.dtype, row.microbatches, row.mesh, row.layout,
-                         row.zero > 0 ? fmt::format(",zero:{}", row.zero) : "",
+      model, fmt::format("{} --dtype {} --microbatches {} --mesh {} --layout {}{} --hardware {} -q{}", sets,
+                         row.dtype, row.microbatches, row.mesh, row.layout,
+                         row.zero > 0 ? fmt::format(",zero:{}", row.zero) : "", row.hardware,
                          row.without_passes.empty() ? "" : " --without-pass " + row.without_passes));
 }
 
