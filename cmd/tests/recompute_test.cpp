@@ -48,12 +48,12 @@ TEST_CASE("losses are the same to the bit, with random numbers, in microbatches,
   }
 }
 
-TEST_CASE("six layers fit into 60 % of their memory with 9 % more products, and into 43 % with 15 %") {
+TEST_CASE("six layers fit into 60 % of their memory with 9 % more products, and into 40 % with 15 %") {
   const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
   const Json kept = report_of(kModel, sizes);
   const auto most = kept["memory"]["peak_bytes_per_device"].get<int64_t>();
   const auto flops = kept["flops"]["einsum_per_device"].get<double>();
-  for (const auto& [percent, more] : {std::pair(60, 1.09), std::pair(43, 1.15)}) {
+  for (const auto& [percent, more] : {std::pair(60, 1.09), std::pair(40, 1.15)}) {
     CAPTURE(percent);
     const int64_t limit = most * percent / 100;
     const Json fitted = report_of(kModel, fmt::format("{} --memory-limit {} -q", sizes, limit));

@@ -148,9 +148,13 @@ class Fitting {
 
   // The first corner that fits, less those pieces of its difference to the corner before that are not needed.
   std::optional<RematSet> cheapest_corner() {
-    const std::vector<RematSet> corners = graph_.corners();
-    const size_t last = fitting_corner(corners);
+    std::vector<RematSet> corners = graph_.corners();
+    size_t last = fitting_corner(corners);
     const RematSet between = graph_.all_between_valleys();
+    if (last == 0) {
+      for (RematSet& corner : corners) corner = graph_.with_end_kept(std::move(corner));
+      last = fitting_corner(corners);
+    }
     if (last == 0) return fits(between) ? std::optional(between) : std::nullopt;
     const size_t first = least_that_fits(1, last, [&](size_t i) { return corners[i]; });
     const RematSet& lower = corners[first - 1];

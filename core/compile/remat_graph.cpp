@@ -288,11 +288,15 @@ std::vector<RematSet> RematGraph::corners() const {
   return found;
 }
 
-RematSet RematGraph::all_between_valleys() const {
+std::vector<size_t> RematGraph::last_readers() const {
   std::vector<size_t> last_reader(size());
   for (size_t t = 0; t < size(); ++t) last_reader[t] = tensors_[t].maker;
   for (size_t o = 0; o < operations_.size(); ++o)
     for (const size_t t : operations_[o].operands) last_reader[t] = o;
+  return last_reader;
+}
+
+std::vector<size_t> RematGraph::valleys(const std::vector<size_t>& last_reader) const {
   // The bytes that are alive after each operation.
   std::vector<int64_t> alive(operations_.size() + 1, 0);
   for (size_t t = 0; t < size(); ++t) {
@@ -312,11 +316,24 @@ RematSet RematGraph::all_between_valleys() const {
       extreme = o;
     }
   }
+  return valleys;
+}
+
+RematSet RematGraph::all_between_valleys() const {
+  const std::vector<size_t> last_reader = last_readers();
+  const std::vector<size_t> narrow = valleys(last_reader);
   RematSet remade(size(), true);
-  for (const size_t valley : valleys)
+  for (const size_t valley : narrow)
     for (size_t t = 0; t < size(); ++t)
       if (tensors_[t].maker <= valley && last_reader[t] > valley) remade[t] = false;
   return effective(remade);
+}
+
+RematSet RematGraph::with_end_kept(RematSet remade) const {
+  const std::vector<size_t> narrow = valleys(last_readers());
+  for (size_t t = 0; t < size(); ++t)
+    if (!narrow.empty() && tensors_[t].maker > narrow.back()) remade[t] = false;
+  return remade;
 }
 
 std::vector<RematSet> RematGraph::pieces(const RematSet& remade) const {

@@ -54,6 +54,9 @@ class RematGraph {
   /// then never has more than the tensors between two of these at a time, where corners with few bytes kept may have
   /// all.
   RematSet all_between_valleys() const;
+  /// The same choice, but everything after the last narrow place is kept, such as the logits: the backward pass begins
+  /// with it, so that a copy would be made while it is there.
+  RematSet with_end_kept(RematSet remade) const;
   /// `remade` in parts that do not touch, in the order of the graph: no operation that runs again for one reads a
   /// tensor that is made again for another.
   std::vector<RematSet> pieces(const RematSet& remade) const;
@@ -76,6 +79,11 @@ class RematGraph {
     size_t maker = 0;
     bool is_read = false;  // by the backward pass
   };
+
+  // By tensor, the last operation of the forward pass that reads it, or that makes it.
+  std::vector<size_t> last_readers() const;
+  // The operations after which the forward pass has least in memory, for a while before and behind.
+  std::vector<size_t> valleys(const std::vector<size_t>& last_reader) const;
   struct Runs {
     std::vector<bool> operations;  // that run again
     std::vector<bool> needed;      // tensors that are read by these or by the backward pass

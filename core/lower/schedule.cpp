@@ -193,8 +193,7 @@ class StepOrder {
       return;
     }
     for (const TimedCollective& collective : dependencies.of_leaves) {
-      int64_t& most = most_ahead_[entry.steps[collective.start].phase];
-      most = std::max(most, collective.bytes);
+      most_ahead_ = std::max(most_ahead_, collective.bytes);
       change_ahead_.emplace(collective.start, collective.bytes);
       change_ahead_.emplace(collective.wait, -collective.bytes);
     }
@@ -205,8 +204,7 @@ class StepOrder {
   void start_ahead() {
     for (; next_leaf_ < dependencies_.of_leaves.size(); ++next_leaf_) {
       const TimedCollective& next = dependencies_.of_leaves[next_leaf_];
-      const bool must_wait = bytes_ahead_ + next.bytes > most_ahead_.at(entry_.steps[next.start].phase) ||
-                             (entry_.steps[next.start].phase == Phase::kBackward && !is_backward_);
+      const bool must_wait = bytes_ahead_ + next.bytes > most_ahead_ || (next.is_of_kept && !is_backward_);
       if (positions_[next.start] == StepIndex() && must_wait) return;
       add(next.start);
     }
@@ -339,10 +337,9 @@ class StepOrder {
   std::vector<StepIndex> order_;
   std::map<StepIndex, int64_t> change_ahead_;  // by start or wait of a collective of leaves
   size_t next_leaf_ = 0;
-  bool is_backward_ = false;               // a step of the backward pass has been added
-  int64_t bytes_ahead_ = 0;                // of collectives of leaves that are under way
-  std::map<Phase, int64_t> most_ahead_;    // of those of a phase
-  std::deque<TimedCollective> under_way_;  // oldest first
+  bool is_backward_ = false;                  // a step of the backward pass has been added
+  int64_t bytes_ahead_ = 0, most_ahead_ = 0;  // of collectives of leaves that are under way
+  std::deque<TimedCollective> under_way_;     // oldest first
   int64_t bytes_under_way_ = 0;
   int64_t most_under_way_ = 0;
   std::deque<Update> kept_;  // that can run, oldest first

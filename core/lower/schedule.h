@@ -17,9 +17,9 @@ namespace mtfc {
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
 
 /// Starts collectives before they are needed whose operands are there for long: those of inputs and variables, or of
-/// casts of these, such as all_gathers of weights that are split; and those with which the backward pass moves what the
-/// forward pass has kept. Those of the backward pass start once it has begun. As results stay while they are read, the
-/// bytes of the largest one of their phase are under way at most. The order of `schedule` stays otherwise.
+/// casts of these, such as all_gathers of weights that are split, which could start at once; and those with which the
+/// backward pass moves what the forward pass has kept, which could start where it begins. As results stay while they
+/// are read, the bytes of the largest one are under way at most. The order of `schedule` stays otherwise.
 ///
 ///   a; b; start g(w); wait g; c(g)    ->    start g(w); a; b; wait g; c(g)
 PartitionedEntry start_ahead(PartitionedEntry partitioned, const Mesh& mesh);
