@@ -55,8 +55,8 @@ struct ProgramFigures {
   PerZone zone_gradient_bytes = {};  // of gradients and copies of variables at these peaks
   double backward_s = 0;             // of a round, its backward pass
   Reduction reduction;
-  /// Of the activations that a layer passes on in a round, the share that one device sends: devices that hold the same
-  /// send a part each (Narayanan et al. 2021, section 4.1).
+  /// One device sends this share of the activations that a layer passes on in a round: devices that hold the same send
+  /// a part each (Narayanan et al. 2021, section 4.1).
   double sent_on_bytes = 0;
 
   /// The same with every figure f replaced by f + factor * (other.f - f).

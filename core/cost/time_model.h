@@ -9,6 +9,8 @@
 //   kernel   |--a--|-b-|      |--c--|       a; start s; b; wait s; c
 //   network        |----s----|              step_s ends with c, and s takes longer than b
 //
+// The links within nodes and those between them are networks of their own, which move data at the same time.
+//
 // A processor issues kernels and collectives one after the other, and runs ahead of the device if it can (issue_s):
 //
 //   processor  |--a--|--b--|--c--|

@@ -343,7 +343,7 @@ void check_sources(const Cursor& root, const Hardware& hardware) {
   }
 }
 
-// Whether the file has a value at the path, such as "topology/levels/0/devices".
+// True if the file has a value at the path, such as "topology/levels/0/devices".
 bool states(const JsonValue& value, std::string_view path) {
   const size_t end = std::min(path.find('/'), path.size());
   const std::string part(path.substr(0, end));

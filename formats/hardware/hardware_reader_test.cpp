@@ -224,7 +224,7 @@ TEST_CASE("a profile has the values of its base, number by number, but those tha
   const FindProfile find = [&](const std::string& name, const std::string&) {
     return ProfileFile{files.at(name), name};
   };
-  // What the profile is when it is written out.
+  // The same profile is written out here, without a base.
   CHECK(read_hardware(files.at("faster"), "faster", find) == read_hardware(R"({"name": "faster",
     "flops": {"f32": 1, "bf16": 3}, "memory_bytes": 8, "memory_bandwidth": [[1, 2], [3, 4]], "issue_s": 5,
     "efficiency": {"einsum": {"m": [1, 2], "share": [0.5, 1]}, "gelu": 0.25},
